@@ -1,5 +1,7 @@
 package vt
 
+import "gascity.dev/gc/vt/internal/char"
+
 // painter writes the bytes that bring a fresh terminal into the state of this
 // one.
 type painter struct {
@@ -310,8 +312,8 @@ func (p *painter) glyph(prev, text []byte, wide bool) {
 
 // remakes reports whether writing text produces the same single cell.
 func remakes(text []byte, width int, grapheme bool) bool {
-	class := property(firstRune(text)) >> propClassShift & propClass
-	if grapheme && (class == classSpacing || class == classExtend) {
+	class := char.Of(firstRune(text)).Class()
+	if grapheme && (class == char.Spacing || class == char.Extend) {
 		return false
 	}
 	n, w := nextCluster(text, grapheme)

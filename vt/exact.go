@@ -3,6 +3,8 @@ package vt
 import (
 	"bytes"
 	"strings"
+
+	"gascity.dev/gc/vt/internal/char"
 )
 
 // A program may change the width policy (mode 2027) at any time, and what was
@@ -49,11 +51,11 @@ func inexact(text []byte) []byte {
 			break
 		}
 		out = append(out, text[:i]...)
-		char, _, n := readExact(text[i:])
+		shown, _, n := readExact(text[i:])
 		if n == 0 {
 			return out
 		}
-		out, text = append(out, char...), text[i+n:]
+		out, text = append(out, shown...), text[i+n:]
 	}
 	return append(out, text...)
 }
@@ -72,8 +74,8 @@ func agreed(c cell) bool {
 	if c.isWide() {
 		width = 2
 	}
-	p := property(r)
-	return p>>propClassShift&propClass == classOther && int(p&propWidth) == width && wcwidth(r, p) == width
+	p := char.Of(r)
+	return p.Class() == char.Other && p.Width() == width && p.Wcwidth() == width
 }
 
 // addExactCells is addCells after the policy has changed.

@@ -1,5 +1,7 @@
 package vt
 
+import "gascity.dev/gc/vt/internal/char"
+
 // csiPlain are the control functions without prefix and intermediate, by final
 // byte minus 0x40.
 var csiPlain = [64]func(*Terminal, *csi){
@@ -123,7 +125,7 @@ func (t *Terminal) repeat(n int) {
 	for range min(n, t.cols*t.rows) {
 		t.put(c&cellContent, width)
 	}
-	t.last.gr = grOther
+	t.last.gr = char.Marks
 }
 
 // csiPrivate carries out control functions with a prefix.

@@ -3,6 +3,8 @@ package vt
 import (
 	"encoding/binary"
 	"slices"
+
+	"gascity.dev/gc/vt/internal/char"
 )
 
 // lineFlags are the properties of a history line.
@@ -158,7 +160,7 @@ func (t *Terminal) joinsOpen(o *openLine, r *row) bool {
 	}
 	var buf [maxClusterBytes + 8]byte
 	text := appendContent(buf[:0], t, c)
-	if property(firstRune(text))>>propClassShift&propClass == classOther {
+	if char.Of(firstRune(text)).Class() == char.Other {
 		return false
 	}
 	from := max(len(o.text)-maxClusterBytes, 0)

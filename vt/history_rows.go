@@ -1,5 +1,7 @@
 package vt
 
+import "gascity.dev/gc/vt/internal/char"
+
 // HistoryLen returns the number of rows above the screen at the current width.
 func (t *Terminal) HistoryLen() int {
 	h := t.hist
@@ -185,29 +187,29 @@ func nextCluster(text []byte, grapheme bool) (n, width int) {
 	if n == 0 {
 		return len(text), 1
 	}
-	p := property(r)
-	width = int(p & propWidth)
+	p := char.Of(r)
+	width = p.Width()
 	if !grapheme {
-		width = wcwidth(r, p)
+		width = p.Wcwidth()
 	}
-	gr := grStart(p >> propClassShift & propClass)
+	gr := char.Start(p.Class())
 	for n < len(text) {
-		if text[n] < 0x80 && gr != grPrepend {
+		if text[n] < 0x80 && gr != char.Prepended {
 			break
 		}
 		next, k := decode(text[n:])
 		if k == 0 {
 			break
 		}
-		np := property(next)
-		joins := wcwidth(next, np) == 0
+		np := char.Of(next)
+		joins := np.Wcwidth() == 0
 		if grapheme {
-			after, ok := grNext(gr, np>>propClassShift&propClass)
+			after, ok := gr.Next(np.Class())
 			if ok {
 				gr = after
 			}
-			joins = ok || np&propWidth == 0 && np>>propClassShift&propClass != classControl
-			if joins && n == utf8Len(r) && widens(r, next) {
+			joins = ok || np.Width() == 0 && np.Class() != char.Control
+			if joins && n == utf8Len(r) && char.Widens(r, next) {
 				width = 2
 			}
 		}

@@ -3,6 +3,8 @@ package vt
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"gascity.dev/gc/vt/internal/char"
 )
 
 // pen is the rendition of new characters.
@@ -16,11 +18,11 @@ type pen struct {
 
 // lastText is the last printed character, for REP and combining marks.
 type lastText struct {
-	cell cell   // its content and kind
-	x, y int32  // its position
-	join bool   // only SGR came since
-	rep  bool   // join as it was before the current control sequence
-	gr   uint16 // state of the grapheme cluster, see grNext
+	cell cell       // its content and kind
+	x, y int32      // its position
+	join bool       // only SGR came since
+	rep  bool       // join as it was before the current control sequence
+	gr   char.State // what may join it
 }
 
 // penAttr returns the attribute bits of new cells.
@@ -72,7 +74,7 @@ func (t *Terminal) lineEnd() int {
 // printASCII prints the printable ASCII at the start of p, at least one byte,
 // and returns its length.
 func (t *Terminal) printASCII(p []byte) int {
-	if t.slow || t.last.gr == grPrepend && t.last.join {
+	if t.slow || t.last.gr == char.Prepended && t.last.join {
 		t.printRune(t.chars.left(p[0]))
 		t.updateSlow()
 		return 1
@@ -109,7 +111,7 @@ func (t *Terminal) printASCII(p []byte) int {
 			i = n
 		}
 	}
-	t.last = lastText{cell: cell(p[n-1]), x: int32(t.x), y: int32(t.y), join: true, gr: grOther}
+	t.last = lastText{cell: cell(p[n-1]), x: int32(t.x), y: int32(t.y), join: true, gr: char.Marks}
 	if !edge {
 		t.last.x--
 	}
@@ -147,7 +149,7 @@ func (t *Terminal) appendCells(p []byte) int {
 	t.x += n
 	r.used, r.rev = int32(t.x), t.nextRev
 	t.changed = true
-	t.last = lastText{cell: cell(p[n-1]), x: int32(t.x - 1), y: int32(t.y), join: true, gr: grOther}
+	t.last = lastText{cell: cell(p[n-1]), x: int32(t.x - 1), y: int32(t.y), join: true, gr: char.Marks}
 	return n
 }
 
@@ -206,22 +208,22 @@ func (t *Terminal) wrap() {
 
 // printRune prints a character other than a control character.
 func (t *Terminal) printRune(r rune) {
-	p := property(r)
-	class := p >> propClassShift & propClass
-	gr := uint16(grOther)
-	if class != classOther || t.last.gr > grOther && t.last.join {
+	p := char.Of(r)
+	class := p.Class()
+	gr := char.Marks
+	if class != char.Other || t.last.gr > char.Marks && t.last.join {
 		if t.joined(r, p) {
 			return
 		}
-		gr = grStart(class)
-		if w := int(p & propWidth); isMark(class) && (w > 0 || class == classSpacing) && t.modes&modeGrapheme != 0 { // without a base: give it a blank one
+		gr = char.Start(class)
+		if w := p.Width(); class.IsMark() && (w > 0 || class == char.Spacing) && t.modes&modeGrapheme != 0 { // without a base: give it a blank one
 			t.put(t.clusterCell(appendRune([]byte{' '}, r)), max(w, 1))
 			return
 		}
 	}
-	width := int(p & propWidth)
+	width := p.Width()
 	if t.modes&modeGrapheme == 0 {
-		width = wcwidth(r, p)
+		width = p.Wcwidth()
 	}
 	if width == 0 {
 		t.mark(r)

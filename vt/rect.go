@@ -1,5 +1,7 @@
 package vt
 
+import "gascity.dev/gc/vt/internal/char"
+
 // area is a rectangle of cells: [x0, x1) × [y0, y1).
 type area struct{ x0, y0, x1, y1 int }
 
@@ -107,7 +109,7 @@ func (t *Terminal) fillArea(c *csi) {
 	if ch < 0x7f && t.chars.single == 0 {
 		r = t.chars.left(byte(ch))
 	}
-	if property(r)&propWidth != 1 {
+	if char.Of(r).Width() != 1 {
 		return
 	}
 	glyph := t.penAttr() | cell(r)

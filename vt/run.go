@@ -1,5 +1,7 @@
 package vt
 
+import "gascity.dev/gc/vt/internal/char"
+
 // runRune decodes a complete, valid character of two or three bytes. n is 0 for
 // anything else, which takes the general path.
 func runRune(p []byte) (r rune, n int) {
@@ -32,7 +34,7 @@ func (t *Terminal) roomFor(width, end int) bool {
 // printRun prints the leading characters of p that form no cluster, one or two
 // columns wide. It returns the number of bytes consumed, 0 if there are none.
 func (t *Terminal) printRun(p []byte) int {
-	if t.modes&modeInsert != 0 || t.last.join && t.last.gr > grOther {
+	if t.modes&modeInsert != 0 || t.last.join && t.last.gr > char.Marks {
 		return 0
 	}
 	attr := t.penAttr()
@@ -47,7 +49,7 @@ func (t *Terminal) printRun(p []byte) int {
 		}
 		width := 2
 		if r < 0x4e00 || r > 0x9fff { // the ideographs need no lookup
-			width = int(property(r))
+			width = int(char.Of(r))
 		}
 		if width != 1 && width != 2 { // no class, only a width
 			break
@@ -92,7 +94,7 @@ func (t *Terminal) printRun(p []byte) int {
 	}
 	if n > 0 {
 		t.x = x
-		t.last = lastText{cell: content, x: int32(at), y: int32(t.y), join: true, gr: grOther}
+		t.last = lastText{cell: content, x: int32(at), y: int32(t.y), join: true, gr: char.Marks}
 	}
 	return n
 }
@@ -108,7 +110,7 @@ func (r *row) appendWide(p []byte, attr cell, x, end int) int {
 	attr |= cellWide
 	for x+2 <= len(cells) && len(p) >= 3 {
 		c, ok := threeBytes(p)
-		if !ok || (c < 0x4e00 || c > 0x9fff) && property(c) != 2 {
+		if !ok || (c < 0x4e00 || c > 0x9fff) && char.Of(c) != char.Wide {
 			break
 		}
 		cells[x], cells[x+1] = attr|cell(c), attr^cellWide|cellTail

@@ -3,6 +3,8 @@ package vt
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"gascity.dev/gc/vt/internal/char"
 )
 
 // Output is mostly lines of ASCII, written once from the left, that scroll
@@ -66,7 +68,7 @@ func (t *Terminal) appendText(p []byte) int {
 	r.rev = t.nextRev
 	t.changed = true
 	x += n
-	t.last = lastText{cell: cell(p[n-1]), x: int32(x - 1), y: int32(t.y), join: true, gr: grOther}
+	t.last = lastText{cell: cell(p[n-1]), x: int32(x - 1), y: int32(t.y), join: true, gr: char.Marks}
 	if x == end {
 		x--
 		t.pending = true

@@ -195,3 +195,40 @@ func TestRespond(t *testing.T) {
 		t.Fatalf("it was confirmed:\n%s", s)
 	}
 }
+
+// TestFirstMessage: the message of a program's command line, once it is on the screen
+// other than as a draft, lets the program count as idle.
+func TestFirstMessage(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	rule := strings.Repeat("─", api.DefaultCols-1)
+	for name, p := range map[string]struct{ ready, draft, taken string }{
+		"ready prefix": {"> ", "footer\n> [town] a 12:34", "[town] a 12:34\nfooter\n> "},
+		"two rules":    {"", rule + "\n[town] a 12:34\n" + rule + "\nfooter", "[town] a 12:34\nok\n" + rule + "\n\n" + rule + "\nfooter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			session := strings.ReplaceAll(name, " ", "-")
+			_, err := c.Create(t.Context(), api.CreateRequest{
+				Name: session, Command: `stty -echo; printf '%s' "$DRAFT"; read x; clear; printf '%s' "$TAKEN"; exec cat`,
+				Env:         append([]string{"DRAFT=" + p.draft, "TAKEN=" + p.taken}, testEnv...),
+				ReadyPrefix: p.ready, FirstMessage: "[town] a 12:34\nmore",
+				StatusRules: []api.StatusRule{{Name: "always", State: "idle", Any: []string{"footer"}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			await(t, c, session, "12:34")
+			idle := api.WaitRequest{Conditions: []api.Condition{{Idle: true}}, Timeout: 4 * time.Second}
+			if r, err := c.Wait(t.Context(), session, idle); err == nil && r.Met == 0 {
+				t.Error("it counts as idle with a draft")
+			}
+			if err := c.Keys(t.Context(), session, []string{"Enter"}, false); err != nil {
+				t.Fatal(err)
+			}
+			if r, err := c.Wait(t.Context(), session, idle); err != nil || r.Met != 0 {
+				t.Errorf("taken: %+v, %v", r, err)
+			}
+		})
+	}
+}

@@ -292,15 +292,13 @@ func (sc *screen) drawnDraft() (text string, ok bool) {
 }
 
 // hasFirst reports whether the message of the command line is on the screen, other than
-// as a draft. Without a ready prefix, where a draft cannot be told from
-// conversation, it is false. mu is held.
+// as a draft; false where the composer cannot be found. mu is held.
 func (sc *screen) hasFirst() bool {
+	shown := func(text string) int { return strings.Count(squeeze(text), sc.s.rec.First) }
+	view := status.DialogViewOf(sc.view(), sc.s.rec.Ready)
 	if sc.s.rec.Ready == "" {
-		return false
+		return shown(strings.Join(view.Lines[:view.Composer(-1)], "\n")) > 0
 	}
-	shown := strings.Count(squeeze(sc.view().ScreenText()), sc.s.rec.First)
-	if draft, ok := status.DialogViewOf(sc.view(), sc.s.rec.Ready).Draft(); ok {
-		shown -= strings.Count(squeeze(draft), sc.s.rec.First)
-	}
-	return shown > 0
+	draft, _ := view.Draft()
+	return shown(sc.view().ScreenText()) > shown(draft)
 }

@@ -73,6 +73,7 @@ func (w *world) session(name, command, shows string) {
 	if w.tmux == "" {
 		return
 	}
+	name = strings.ReplaceAll(name, ".", "_") // as tmux names it
 	w.run(w.tmux, "-L", "bench", "-f", "/dev/null", "new-session", "-d", "-s", name, "-x", "120", "-y", "40", command)
 	w.until("tmux shows "+shows, func() bool {
 		return strings.Contains(w.run(w.tmux, "-L", "bench", "capture-pane", "-p", "-t", name), shows)

@@ -26,7 +26,7 @@ type hostTerminal struct {
 	w        io.Writer
 	reopened *os.File // out, opened again for its deadline
 	deadline deadliner
-	stop     func() bool
+	stop     func()
 
 	mu      sync.Mutex // guards what follows
 	saved   *term.State
@@ -118,9 +118,18 @@ func (t *hostTerminal) open(ctx context.Context) {
 			t.reopened, t.w = nil, t.out
 		}
 	}
-	t.stop = func() bool { return false }
+	t.stop = func() {}
 	if d := t.deadline; d != nil {
-		t.stop = context.AfterFunc(ctx, func() { d.SetWriteDeadline(time.Now()) })
+		cut := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			defer close(cut)
+			d.SetWriteDeadline(time.Now())
+		})
+		t.stop = func() {
+			if !stop() {
+				<-cut // else it might cut off what restore writes
+			}
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

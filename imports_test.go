@@ -66,7 +66,16 @@ var arrows = map[string][]string{
 	"mux/server": {
 		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/limits", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
+		"internal/acp/control",
 	},
+
+	"internal/acp/wire":         {},
+	"internal/acp/protocol":     {},
+	"internal/acp/conversation": {"internal/acp/protocol"},
+	"internal/acp/policy":       {"internal/acp/conversation"},
+	"internal/acp/view":         {"internal/acp/conversation", "vt", "mux/keys"},
+	"internal/acp/control":      {},
+	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/proctree", "internal/shell", "internal/fds"},
 
 	"runtime":             {"internal/environ", "internal/rule"},
 	"runtime/driver":      {"runtime", "internal/proctree", "internal/staging", "internal/rule", "internal/shell"},

@@ -1,0 +1,89 @@
+package conversation
+
+// Kind says what an item is.
+type Kind string
+
+// Kinds of items.
+const (
+	Prompt  Kind = "prompt"  // a message to the agent
+	Message Kind = "message" // what the agent says
+	Thought Kind = "thought" // what it thinks
+	Call    Kind = "tool"    // a tool call
+	Plan    Kind = "plan"    // the agent's plan; one item, changed in place
+	Notice  Kind = "notice"  // a line from the host: an error, an answer of a policy, a refused resume
+)
+
+// Item is one entry of a conversation. Texts hold no control characters except
+// newline and tab.
+type Item struct {
+	ID      string // unique within the conversation
+	Kind    Kind
+	Text    string      // Prompt, Message, Thought, Notice: all chunks joined
+	By      string      // Prompt, Notice: who wrote it, "" if that is the host
+	Tool    *Tool       // Call
+	Plan    []PlanEntry // Plan
+	Done    bool        // complete: a later chunk begins a new item
+	Version uint64      // of the conversation when the item changed last
+}
+
+// Statuses of tool calls, as the protocol has them.
+const (
+	ToolPending   = "pending"
+	ToolRunning   = "in_progress"
+	ToolCompleted = "completed"
+	ToolFailed    = "failed"
+)
+
+// Tool is a tool call with everything that its updates have said so far.
+type Tool struct {
+	CallID    string
+	Kind      string // read, edit, delete, move, search, execute, think, fetch, other, or one that the protocol does not know
+	Title     string
+	Status    string // one of the above, or one that the protocol does not know
+	Command   string // of a tool that runs one, if its input has it
+	Output    string // text of its content, at most 64 KiB, the end of it
+	Cut       int    // lines removed from the beginning of Output
+	Diffs     []Diff
+	Locations []string // absolute paths
+}
+
+// Diff is a change of one file.
+type Diff struct {
+	Path     string
+	Old, New string // at most 64 KiB each; Old is "" for a new file
+}
+
+// PlanEntry is one step of a plan.
+type PlanEntry struct {
+	Text   string
+	Status string // pending, in_progress, completed
+}
+
+// Question is a request of the agent that someone must answer.
+type Question struct {
+	ID      string // <incarnation>-<n>
+	Kind    string // "permission" or "question"
+	Title   string // one line: what is asked
+	Tool    *Tool  // Kind permission: the tool call, merged with what is known of it
+	Options []Option
+	Text    bool // it takes free text
+}
+
+// Option is one possible answer.
+type Option struct {
+	ID    string // the agent's
+	Label string // unique in the question: a second one of the same name gets " (2)"
+	Kind  string // allow_once, allow_always, reject_once, reject_always, or ""
+}
+
+// Choice is a mode, a model or a command that the agent offers.
+type Choice struct {
+	ID, Name, Description string
+}
+
+// Usage is what the conversation has used of its context, and what it cost.
+type Usage struct {
+	Used, Size int64 // tokens; 0 if unknown
+	Cost       float64
+	Currency   string // "" if the cost is unknown
+}

@@ -133,7 +133,7 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 		srv.lifetime.work.Go(func() { _ = srv.reaper.kill(context.Background(), s, 0) }) // nobody would read its output
 		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
-	srv.queue.sessionsChanged()
+	srv.queue.SessionsChanged()
 	srv.commands.OwnersChanged()
 	srv.sessions.lateExit(s)
 	return s, nil

@@ -14,6 +14,16 @@ type flight struct {
 	err  error
 }
 
+// await returns the nudge's receipt when it is finished.
+func (f *flight) await(ctx context.Context) (api.Receipt, error) {
+	select {
+	case <-f.done:
+		return f.rec, f.err
+	case <-ctx.Done():
+		return api.Receipt{}, ctx.Err()
+	}
+}
+
 // once carries out a nudge, joins the one with the same id, or returns that one's
 // receipt.
 func (ns *nudges) once(ctx context.Context, r api.NudgeRequest) (api.Receipt, error) {
@@ -25,12 +35,7 @@ func (ns *nudges) once(ctx context.Context, r api.NudgeRequest) (api.Receipt, er
 	s.mu.Lock()
 	if f := ns.flights[key]; f != nil {
 		s.mu.Unlock()
-		select {
-		case <-f.done:
-			return f.rec, f.err
-		case <-ctx.Done():
-			return api.Receipt{}, ctx.Err()
-		}
+		return f.await(ctx)
 	}
 	if rec, ok := ns.remembered(key); ok {
 		s.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
-	"golang.org/x/sys/unix"
 )
 
 // TestQueueOnAFullDisk: while mux.db refuses writes, nothing is typed, no core spins and
@@ -45,43 +44,6 @@ func TestQueueOnAFullDisk(t *testing.T) {
 	}
 	if got := submitted(t, out); len(got) != 1 || got[0] != text {
 		t.Errorf("%d messages arrived", len(got))
-	}
-}
-
-// TestOutcomeThatCannotBeWritten: an outcome that mux.db refuses is known all the same,
-// and written when possible.
-func TestOutcomeThatCannotBeWritten(t *testing.T) {
-	t.Parallel()
-	path := t.TempDir() + "/mux.db"
-	db, err := openState(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := newServer(settings{})
-	srv.db, srv.clock = db, resumeClock(db)
-	srv.queue = newDeliveries(srv)
-	it, err := srv.queue.enqueue(api.QueueRequest{Target: "q", Text: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	it.State, it.Done = api.QueueDelivered, srv.clock.Now()
-	srv.queue.hold(it, unix.ENOSPC)
-	if again := srv.queue.pass(t.Context()); again.IsZero() {
-		t.Error("it is not tried again")
-	}
-	if got, err := srv.queue.await(t.Context(), it.ID, time.Hour); err != nil || got.State != api.QueueDelivered {
-		t.Errorf("%+v, %v", got, err)
-	}
-	srv.queue.unsaved.next = srv.clock.Now()
-	srv.queue.pass(t.Context())
-	if n := len(srv.queue.unsaved.items); n != 0 {
-		t.Errorf("%d are unsaved", n)
-	}
-	if items, err := srv.queue.list("q"); err != nil || len(items) != 1 || items[0].State != api.QueueDelivered {
-		t.Errorf("%+v, %v", items, err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/internal/queue"
 	"gascity.dev/gc/mux/internal/sys"
 )
 
@@ -97,7 +98,7 @@ func TestQueueWaitsForIdle(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	ctx := t.Context()
-	for i := range queueWorkers + 1 {
+	for i := range queue.Workers + 1 {
 		name := fmt.Sprintf("busy%d", i)
 		create(t, c, name, say("7501;state=working")+`read x; printf '\033]7501;state=idle\033\\'; exec cat`)
 		if _, err := c.Enqueue(ctx, api.QueueRequest{Target: name, Text: "for " + name}); err != nil {

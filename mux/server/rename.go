@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/store"
 )
 
 func (a *apiServer) handleRename(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -33,7 +32,7 @@ func (t *sessionTable) rename(s *session, to string) error {
 		slog.Warn("the keeper did not take a new name", "session", s.rec.ID, "error", err)
 	}
 	srv.events.emit(s, api.Event{Type: api.EventRenamed})
-	srv.queue.renamed(s)
+	srv.queue.Renamed(s.rec.ID, s.name())
 	return nil
 }
 
@@ -61,21 +60,4 @@ func (t *sessionTable) takeName(s *session, to string) error {
 	t.byName[to] = s
 	s.called.Store(&to)
 	return nil
-}
-
-// renamed updates the target of messages that wait for the session.
-func (d *deliveries) renamed(s *session) {
-	err := d.srv.db.Batch(func(tx *store.Tx) error {
-		return queueBucket.Each(tx, "", func(id string, it api.QueueItem) error {
-			if it.Session != s.rec.ID || it.Target == s.name() {
-				return nil
-			}
-			it.Target = s.name()
-			return queueBucket.Put(tx, id, it)
-		})
-	})
-	if err != nil {
-		slog.Warn("cannot rename in the queue", "error", err)
-	}
-	d.wake()
 }

@@ -17,6 +17,7 @@ import (
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/exec"
+	"gascity.dev/gc/mux/internal/queue"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
 	"gascity.dev/gc/mux/journal"
@@ -41,7 +42,7 @@ type server struct {
 	sessions sessionTable
 	reaper   reaper
 	api      apiServer
-	queue    *deliveries
+	queue    *queue.Queue
 	commands *exec.Commands
 	nesting  nesting
 
@@ -106,7 +107,6 @@ func Run(args []string) int {
 		killed: slices.Contains(args[3:], keeper.ServerKilled), dialogs: rule.Dialogs(), times: readTiming(args[0]),
 	})
 	srv.keeper.lockFD = lock
-	srv.queue = newDeliveries(srv)
 	srv.commands = newCommands(srv)
 	left := &adoption{srv: srv}
 	if err := srv.open(control, left); err != nil {
@@ -154,6 +154,7 @@ func (srv *server) open(control int, left *adoption) error {
 		return err
 	}
 	srv.clock = resumeClock(srv.db)
+	srv.queue = newQueue(srv)
 	if err := srv.journals.open(entries); err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (srv *server) open(control int, left *adoption) error {
 		return err
 	}
 	left.add(entries)
-	if err := srv.queue.adopt(); err != nil {
+	if err := srv.queue.Adopt(); err != nil {
 		return err
 	}
 	srv.journals.sweep()
@@ -190,7 +191,7 @@ func (srv *server) serve(left *adoption) {
 		srv.lifetime.work.Go(func() { finish(context.Background()) })
 	}
 	left.resumed = nil
-	srv.lifetime.work.Go(func() { srv.queue.run(srv.lifetime.done) })
+	srv.lifetime.work.Go(srv.queue.Run)
 	srv.lifetime.work.Go(srv.commands.Run)
 	srv.api.serveOn(srv.api.listener)
 	srv.events.emitStart()

@@ -326,7 +326,7 @@ func (t *sessionTable) moveExited(s *session) {
 	link := srv.keeper.link
 	srv.mu.Unlock()
 	t.collect(drop)
-	srv.queue.sessionsChanged()
+	srv.queue.SessionsChanged()
 	srv.commands.OwnersChanged()
 	srv.reaper.add(s)
 	if err := srv.keeper.give(link, s); err != nil && !errors.Is(err, keeper.ErrLost) { // so that it closes the terminal

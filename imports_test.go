@@ -45,6 +45,7 @@ var arrows = map[string][]string{
 	"internal/config":   {"internal/rule", "internal/shell", "internal/environ", "internal/toml", "internal/nearest"},
 	"internal/rule":     {},
 	"internal/delivery": {},
+	"internal/outcome":  {},
 
 	"mux/keys":               {"internal/nearest"},
 	"mux/internal/statedir":  {"mux/api", "mux/internal/sys"},
@@ -57,7 +58,7 @@ var arrows = map[string][]string{
 	"mux/internal/trim":      {},
 	"mux/internal/slack":     {},
 	"mux/internal/sys":       {"mux/api", "internal/proctree"},
-	"mux/api":                {"mux/keys", "vt", "internal/rule", "internal/process", "internal/status"},
+	"mux/api":                {"mux/keys", "vt", "internal/outcome", "internal/rule", "internal/process", "internal/status"},
 	"mux/internal/transport": {},
 
 	"internal/status":  {"vt", "internal/rule"},
@@ -78,14 +79,13 @@ var arrows = map[string][]string{
 	"internal/acp/control":      {},
 	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/proctree", "internal/shell", "internal/fds"},
 
-	"runtime":             {"internal/environ", "internal/rule"},
+	"runtime":             {"internal/environ", "internal/outcome", "internal/rule"},
 	"runtime/driver":      {"runtime", "internal/proctree", "internal/staging", "internal/rule", "internal/shell"},
 	"runtime/wrap":        {"runtime", "internal/turn"},
 	"runtime/runtimefake": {"runtime"},
 	"runtime/runtimetest": {"internal/testenv", "internal/shell", "runtime", "runtime/driver", "runtime/runtimefake"},
 	"runtime/router":      {"runtime", "runtime/wrap", "runtime/driver"},
 	"runtime/native":      {"runtime", "runtime/driver", "internal/proctree", "mux/attach", "mux/client", "mux/api", "mux/keys"},
-	"runtime/k8s":         {"runtime", "runtime/driver", "internal/proctree", "mux/client", "mux/api", "mux/keys"},
 	"runtime/tmux":        {"internal/turn", "runtime", "runtime/driver", "internal/proctree", "internal/shell"},
 	"runtime/exec":        {"internal/turn", "runtime", "runtime/driver", "internal/proctree", "internal/shell"},
 	"runtime/exec/check":  {"runtime", "runtime/driver", "internal/shell"},
@@ -102,7 +102,6 @@ var arrows = map[string][]string{
 	"internal/controller/outside": {"runtime", "internal/agent", "internal/config", "internal/controller/api"},
 	"internal/controller/api":     {"runtime", "internal/session", "internal/alive"},
 	"internal/controller/plan":    {"internal/agent", "internal/session", "internal/process"},
-	"internal/api":                {anything},
 	"internal/mcp":                {anything},
 	"cmd/gc":                      {anything},
 	"cmd/gc/internal/sessionop":   {"mux", "mux/api", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree"},
@@ -192,10 +191,15 @@ func list(t *testing.T, goos string, args ...string) []pkg {
 
 var platforms = []string{"linux", "darwin"}
 
+// planned are packages with rows that are still being written.
+var planned = []string{"runtime/acp", "internal/acp"}
+
 func TestImportsFollowTheArrows(t *testing.T) {
+	exists := map[string]bool{}
 	for _, goos := range platforms {
 		for _, p := range list(t, goos, "./...") {
 			from := rel(p.ImportPath)
+			exists[from] = true
 			if from == "" || isHelper(from) {
 				continue
 			}
@@ -210,8 +214,15 @@ func TestImportsFollowTheArrows(t *testing.T) {
 					continue
 				}
 				if !slices.Contains(allowed, to) {
-					t.Errorf("%s: %s imports %s, which is no arrow of the architecture", goos, from, to)
+					t.Errorf("%s: %s imports %s, which is not in its row of arrows", goos, from, to)
 				}
+			}
+		}
+	}
+	for from, row := range arrows {
+		for _, p := range append(row, from) {
+			if p != anything && !exists[p] && !within(planned, p) {
+				t.Errorf("the row of %s names %s, which does not exist", from, p)
 			}
 		}
 	}
@@ -320,6 +331,9 @@ func rel(importPath string) string {
 	return ""
 }
 
-func isHelper(p string) bool {
-	return slices.ContainsFunc(helpers, func(h string) bool { return p == h || strings.HasPrefix(p, h+"/") })
+func isHelper(p string) bool { return within(helpers, p) }
+
+// within reports whether p is one of the packages or below one.
+func within(packages []string, p string) bool {
+	return slices.ContainsFunc(packages, func(d string) bool { return p == d || strings.HasPrefix(p, d+"/") })
 }

@@ -2,8 +2,9 @@ package runtime
 
 import (
 	"context"
-	"strconv"
 	"time"
+
+	"gascity.dev/gc/internal/outcome"
 )
 
 // The optional interfaces. A caller finds one with [As], which sees through
@@ -33,31 +34,16 @@ type Event struct {
 }
 
 // Exit is how a session's leader ended.
-type Exit struct {
-	Code   int       `json:"code"`             // exit status; 128+n for signal n; -1 unknown
-	Signal string    `json:"signal,omitempty"` // "SIGKILL"
-	Reason string    `json:"reason,omitempty"` // "exited", "killed", "stopped", "command not found", "unknown"
-	Time   time.Time `json:"time"`
-}
+type Exit = outcome.Exit
 
-// Status is "exit status 3", "SIGKILL" or "exit status unknown".
-func (e *Exit) Status() string {
-	switch {
-	case e.Signal != "":
-		return e.Signal
-	case e.Code < 0:
-		return "exit status unknown"
-	}
-	return "exit status " + strconv.Itoa(e.Code)
-}
-
-// Text is Status and the reason, unless it says nothing new.
-func (e *Exit) Text() string {
-	if e.Reason == "" || e.Reason == "exited" {
-		return e.Status()
-	}
-	return e.Status() + " (" + e.Reason + ")"
-}
+// Reasons of an [Exit]; a provider may have others.
+const (
+	ReasonExited   = outcome.Exited
+	ReasonKilled   = outcome.Killed
+	ReasonStopped  = outcome.Stopped
+	ReasonNotFound = outcome.NotFound
+	ReasonUnknown  = outcome.Unknown
+)
 
 // ExitReporter reports how a session ended, while the backend keeps it.
 type ExitReporter interface {

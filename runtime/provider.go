@@ -17,6 +17,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"gascity.dev/gc/internal/outcome"
 )
 
 // Provider hosts sessions. A session name (see [CheckName]) is the primary key
@@ -162,12 +164,12 @@ type State string
 
 // The receipts of a nudge. Only Submitted is success.
 const (
-	Submitted  State = "submitted"  // the screen shows that the program took it
-	Drafted    State = "drafted"    // typed into the composer, not submitted
-	Blocked    State = "blocked"    // not typed: By says why
-	Refused    State = "refused"    // the backend or the session takes no input
-	Dead       State = "dead"       // the session ended before the text was submitted
-	Unverified State = "unverified" // typed and entered; the screen shows no effect
+	Submitted  State = outcome.Submitted  // the screen shows that the program took it
+	Drafted    State = outcome.Drafted    // typed into the composer, not submitted
+	Blocked    State = outcome.Blocked    // not typed: By says why
+	Refused    State = outcome.Refused    // the backend or the session takes no input
+	Dead       State = outcome.Dead       // the session ended before the text was submitted
+	Unverified State = outcome.Unverified // typed and entered; the screen shows no effect
 )
 
 // Receipt is what a provider knows about one nudge.

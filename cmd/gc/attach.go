@@ -157,10 +157,7 @@ const (
 // followRestart says that the program ended. If the controller has restarted the
 // agent, it asks whether to attach to the new session.
 func (a *app) followRestart(ctx context.Context, t *target, exit *runtime.Exit) (follow bool, err error) {
-	how := "exit status unknown"
-	if exit != nil {
-		how = exit.Status()
-	}
+	how := exit.Status()
 	if a.agent == nil || !a.awaitRestart(ctx, t) {
 		fmt.Fprintf(a.Err, "%s ended: %s\n", t.label, how)
 		return false, nil

@@ -11,7 +11,6 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/follow"
-	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/mux/api"
 )
 
@@ -86,7 +85,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 		if err := a.printScreen(res.Text); err != nil || !o.follow {
 			return err
 		}
-		fmt.Fprintf(a.Err, "%s ended: %s\n", display.Line(t.label), words.Exit(res.Exit))
+		fmt.Fprintf(a.Err, "%s ended: %s\n", display.Line(t.label), res.Exit.Status())
 		return nil
 	}
 	l := &follow.Follower{Source: client, ID: res.ID, Print: func(line string) error {
@@ -99,7 +98,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 		return followEnd(ctx)
 	}
 	if err == nil && exit != nil {
-		fmt.Fprintf(a.Err, "%s ended: %s\n", display.Line(t.label), words.Exit(exit))
+		fmt.Fprintf(a.Err, "%s ended: %s\n", display.Line(t.label), exit.Status())
 	}
 	return err
 }
@@ -128,7 +127,7 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 			followed.Go(func() {
 				exit, err := f.Run(ctx, res)
 				if err == nil && exit != nil {
-					err = out.Note(t.label, "ended: "+words.Exit(exit), display.Dim)
+					err = out.Note(t.label, "ended: "+exit.Status(), display.Dim)
 				}
 				ends[i] = err
 			})
@@ -172,5 +171,5 @@ func (a *app) logsOf(ctx context.Context, out *display.Merged, t *target, o logs
 	if err := f.PrintAll(res.Text); err != nil || !o.follow {
 		return nil, res, err
 	}
-	return nil, res, out.Note(t.label, "ended: "+words.Exit(res.Exit), display.Dim)
+	return nil, res, out.Note(t.label, "ended: "+res.Exit.Status(), display.Dim)
 }

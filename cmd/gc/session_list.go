@@ -225,7 +225,7 @@ func (in *inspection) print(a *app) error {
 	fact("id", in.ID)
 	fact("state", in.State)
 	if in.Exit != nil {
-		fact("exit", words.Exit(in.Exit)+", "+in.Exit.Reason+", "+moment(in.Exit.Time))
+		fact("exit", in.Exit.Status()+", "+in.Exit.Reason+", "+moment(in.Exit.Time))
 	}
 	if in.PID != 0 {
 		fact("pid", fmt.Sprint(in.PID))

@@ -52,7 +52,7 @@ const undrainTime = 10 * time.Second
 func (sp *stops) died(ag *agentState, exit *runtime.Exit, screen string) {
 	r, now := &ag.seen.Record, time.Now()
 	if exit == nil {
-		exit = &runtime.Exit{Code: -1, Reason: "unknown", Time: now}
+		exit = &runtime.Exit{Code: -1, Reason: runtime.ReasonUnknown, Time: now}
 	}
 	undrained := !ag.undrained.IsZero() && now.Sub(ag.undrained) < undrainTime
 	asked := ag.op.intended || undrained || !ag.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || sp.l.suspended.by(ag) != "" || ag.spec == nil

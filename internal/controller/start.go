@@ -257,7 +257,7 @@ func whyNotStarted(r *session.Record, err error, now time.Time) *runtime.Exit {
 		r.LastScreen = death.Screen
 		r.LastExit = &runtime.Exit{Code: death.Code, Signal: death.Signal, Reason: "died during startup", Time: now}
 		if death.Code == exitNotFound && death.Signal == "" {
-			r.LastExit.Reason, r.LastHint = "command not found", notFoundHint
+			r.LastExit.Reason, r.LastHint = runtime.ReasonNotFound, notFoundHint
 		}
 		return r.LastExit
 	case errors.As(err, &blocked):

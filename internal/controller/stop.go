@@ -131,9 +131,9 @@ func (sp *stops) ended(ag *agentState, why, screen string, exit *runtime.Exit, e
 // unknown exit.
 func stopped(exit *runtime.Exit) *runtime.Exit {
 	if exit == nil {
-		return &runtime.Exit{Code: -1, Reason: "stopped", Time: time.Now()}
+		return &runtime.Exit{Code: -1, Reason: runtime.ReasonStopped, Time: time.Now()}
 	}
 	known := *exit
-	known.Reason = "stopped"
+	known.Reason = runtime.ReasonStopped
 	return &known
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gascity.dev/gc/internal/outcome"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/vt"
@@ -131,22 +132,17 @@ const (
 	StateExited  = "exited"
 )
 
-// Reasons of an exit.
+// Reasons of an [Exit].
 const (
-	ReasonExited   = "exited"            // by itself, with Code
-	ReasonKilled   = "killed"            // by a signal that Stop did not send
-	ReasonStopped  = "stopped"           // by Kill
-	ReasonNotFound = "command not found" // status 127 or 126 of the shell at once
-	ReasonUnknown  = "unknown"           // the keeper died, and the kernel does not report it
+	ReasonExited   = outcome.Exited
+	ReasonKilled   = outcome.Killed
+	ReasonStopped  = outcome.Stopped
+	ReasonNotFound = outcome.NotFound
+	ReasonUnknown  = outcome.Unknown // the keeper died, and the kernel does not report it
 )
 
 // Exit is how a session's leader ended.
-type Exit struct {
-	Code   int       `json:"code"`             // exit status; 128+n for signal n; -1 unknown
-	Signal string    `json:"signal,omitempty"` // "SIGKILL"
-	Reason string    `json:"reason,omitempty"`
-	Time   time.Time `json:"time"`
-}
+type Exit = outcome.Exit
 
 // SessionInfo describes one session.
 type SessionInfo struct {
@@ -245,14 +241,14 @@ type NudgeRequest struct {
 	Raw     bool          `json:"raw,omitempty"`     // type it unchanged, even if it is a command to the program
 }
 
-// States of a [Receipt]; the same strings as the runtime contract's.
+// States of a [Receipt].
 const (
-	Submitted  = "submitted"
-	Drafted    = "drafted"
-	Blocked    = "blocked"
-	Refused    = "refused"
-	Dead       = "dead"
-	Unverified = "unverified"
+	Submitted  = outcome.Submitted
+	Drafted    = outcome.Drafted
+	Blocked    = outcome.Blocked
+	Refused    = outcome.Refused
+	Dead       = outcome.Dead
+	Unverified = outcome.Unverified
 )
 
 // Receipt is the outcome of one nudge.

@@ -171,7 +171,7 @@ func (act *activity) facts() status.Facts {
 		f.Leader, f.Foreground = act.programs()
 	}
 	if s.life.ended() {
-		f.Ended, f.EndedAt = exitLine(s.life.exit), s.life.exit.Time
+		f.Ended, f.EndedAt = s.life.exit.Status(), s.life.exit.Time
 	}
 	return f
 }
@@ -187,17 +187,6 @@ func (act *activity) programs() (leader, foreground string) {
 		return p.Comm
 	}
 	return name(act.s.life.pid), name(act.s.tty.foreground())
-}
-
-// exitLine describes the end of a program to a person.
-func exitLine(e *api.Exit) string {
-	if e.Signal != "" {
-		return e.Signal
-	}
-	if e.Code < 0 {
-		return "exit status unknown"
-	}
-	return fmt.Sprintf("exit status %d", e.Code)
 }
 
 // current waits at most detectEvery until the screen is whole, and returns what the program

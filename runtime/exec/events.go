@@ -187,7 +187,7 @@ func (w *watch) exit(ctx context.Context, name string) *runtime.Exit {
 	if e, err := w.p.LastExit(ctx, name); err == nil && e != nil {
 		return e
 	}
-	return &runtime.Exit{Code: -1, Reason: "unknown", Time: time.Now()}
+	return &runtime.Exit{Code: -1, Reason: runtime.ReasonUnknown, Time: time.Now()}
 }
 
 func (w *watch) tell(e runtime.Event) bool {

@@ -153,7 +153,7 @@ func (s *starter) ended(ctx context.Context) (*runtime.Exit, error) {
 	case err == nil && e != nil:
 		return e, nil
 	case err == nil, gone(err), errors.Is(err, runtime.ErrUnsupported):
-		return &runtime.Exit{Code: -1, Reason: "unknown"}, nil
+		return &runtime.Exit{Code: -1, Reason: runtime.ReasonUnknown}, nil
 	}
 	return nil, err
 }

@@ -43,7 +43,7 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 	case err == nil && res.Reason == attach.Kicked:
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSentAway)
 	case err == nil && res.Reason == attach.Exited && t.Ended != nil:
-		t.Ended(exitOf(res.Exit))
+		t.Ended(orUnknown(res.Exit))
 		return nil
 	case err == nil:
 		return nil
@@ -193,7 +193,7 @@ func pump(ctx context.Context, stream *client.EventStream, out chan<- runtime.Ev
 		case api.EventStarted:
 			ev.Kind = runtime.EventStarted
 		case api.EventExited:
-			ev.Kind, ev.Exit = runtime.EventExited, exitOf(e.Exit)
+			ev.Kind, ev.Exit = runtime.EventExited, orUnknown(e.Exit)
 		default:
 			continue
 		}

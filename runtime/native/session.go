@@ -159,7 +159,7 @@ func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, er
 	if info.State == api.StateRunning {
 		return nil, nil
 	}
-	return exitOf(info.Exit), nil
+	return orUnknown(info.Exit), nil
 }
 
 // SetMeta implements runtime.Provider.

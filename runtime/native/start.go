@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,20 +180,18 @@ func (s *starter) ended(ctx context.Context) (*runtime.Exit, error) {
 	})
 	switch {
 	case gone(err):
-		return &runtime.Exit{Code: -1, Reason: api.ReasonUnknown, Time: time.Now()}, nil
+		return &runtime.Exit{Code: -1, Reason: runtime.ReasonUnknown, Time: time.Now()}, nil
 	case err != nil:
 		return nil, err
 	case info.State == api.StateRunning:
 		return nil, nil
 	}
-	return exitOf(info.Exit), nil
+	return orUnknown(info.Exit), nil
 }
 
-func exitOf(e *api.Exit) *runtime.Exit {
-	if e == nil {
-		return &runtime.Exit{Code: -1, Reason: api.ReasonUnknown}
-	}
-	return &runtime.Exit{Code: e.Code, Signal: e.Signal, Reason: e.Reason, Time: e.Time}
+// orUnknown returns e, or an unknown exit for nil.
+func orUnknown(e *runtime.Exit) *runtime.Exit {
+	return cmp.Or(e, &runtime.Exit{Code: -1, Reason: runtime.ReasonUnknown})
 }
 
 func (s *starter) alive(ctx context.Context, names []string) (alive bool, err error) {

@@ -89,7 +89,7 @@ func (f *Fake) Hang(method, session string, on bool) {
 // the session no longer runs, keeps its screen, and an event is sent. Without a
 // running session it does nothing.
 func (f *Fake) Exit(name string, code int) {
-	f.ExitWith(name, runtime.Exit{Code: code, Reason: "exited", Time: time.Now()})
+	f.ExitWith(name, runtime.Exit{Code: code, Reason: runtime.ReasonExited, Time: time.Now()})
 }
 
 // ExitWith is Exit with all details.

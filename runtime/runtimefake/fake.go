@@ -189,7 +189,7 @@ func (f *Fake) Stop(ctx context.Context, name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s := f.sessions[name]; s != nil && s.exit == nil {
-		e := runtime.Exit{Code: 143, Signal: "SIGTERM", Reason: "stopped", Time: time.Now()}
+		e := runtime.Exit{Code: 143, Signal: "SIGTERM", Reason: runtime.ReasonStopped, Time: time.Now()}
 		delete(f.sessions, name)
 		f.emitLocked(runtime.Event{Kind: runtime.EventExited, Session: name, Time: e.Time, Exit: &e})
 		return nil

@@ -175,9 +175,9 @@ func drain(r *os.File, w io.Writer) error {
 }
 
 func exitOf(ps *os.ProcessState) runtime.Exit {
-	e := runtime.Exit{Code: ps.ExitCode(), Reason: "exited", Time: time.Now()}
+	e := runtime.Exit{Code: ps.ExitCode(), Reason: runtime.ReasonExited, Time: time.Now()}
 	if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		e.Code, e.Signal, e.Reason = 128+int(ws.Signal()), unix.SignalName(ws.Signal()), "killed"
+		e.Code, e.Signal, e.Reason = 128+int(ws.Signal()), unix.SignalName(ws.Signal()), runtime.ReasonKilled
 	}
 	return e
 }

@@ -134,7 +134,7 @@ func (s state) exit(ctx context.Context) (*runtime.Exit, error) {
 	}
 	data, err := os.ReadFile(filepath.Join(s.dir, exitFile))
 	if errors.Is(err, fs.ErrNotExist) { // the parent was killed
-		return &runtime.Exit{Code: -1, Reason: "unknown", Time: lastOutput(s)}, nil
+		return &runtime.Exit{Code: -1, Reason: runtime.ReasonUnknown, Time: lastOutput(s)}, nil
 	}
 	var e runtime.Exit
 	if err == nil {

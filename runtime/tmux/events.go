@@ -128,7 +128,7 @@ func (w *watch) follow(v pane) {
 		now, err := w.p.get(w.ctx, v.target)
 		switch {
 		case gone(err):
-			w.ended(v, &runtime.Exit{Code: -1, Reason: "unknown", Time: time.Now()})
+			w.ended(v, &runtime.Exit{Code: -1, Reason: runtime.ReasonUnknown, Time: time.Now()})
 			return
 		case err != nil:
 			w.forget(v)

@@ -139,15 +139,15 @@ func (p *Provider) GetLastActivity(ctx context.Context, name string) (time.Time,
 
 // exit returns how the program ended; meaningless while it runs.
 func (v pane) exit() *runtime.Exit {
-	e := &runtime.Exit{Code: v.code, Reason: "exited", Time: v.died}
+	e := &runtime.Exit{Code: v.code, Reason: runtime.ReasonExited, Time: v.died}
 	if e.Time.IsZero() {
 		e.Time = v.activity
 	}
 	if !v.known {
-		e.Code, e.Reason = -1, "unknown"
+		e.Code, e.Reason = -1, runtime.ReasonUnknown
 	}
 	if v.signal > 0 {
-		e.Code, e.Signal, e.Reason = 128+v.signal, unix.SignalName(unix.Signal(v.signal)), "killed"
+		e.Code, e.Signal, e.Reason = 128+v.signal, unix.SignalName(unix.Signal(v.signal)), runtime.ReasonKilled
 	}
 	return e
 }

@@ -214,7 +214,7 @@ func (p *Provider) end(ctx context.Context, v pane) error {
 func (s *starter) ended(ctx context.Context) (*runtime.Exit, error) {
 	v, err := s.p.get(ctx, s.target)
 	if gone(err) {
-		return &runtime.Exit{Code: -1, Reason: "unknown", Time: time.Now()}, nil
+		return &runtime.Exit{Code: -1, Reason: runtime.ReasonUnknown, Time: time.Now()}, nil
 	}
 	if err != nil || !v.dead {
 		return nil, err

@@ -227,16 +227,13 @@ func EventColour(e cityapi.Event) display.Colour {
 	return display.Dim
 }
 
-// Exit is "exit status 3", "SIGKILL" or "exit status unknown".
-func Exit(e *api.Exit) string { return (*runtime.Exit)(e).Status() }
-
 // Session is the state of a session, how it ended, and the colour for it.
 func Session(s api.SessionInfo) (string, display.Colour) {
 	switch {
 	case s.Exit == nil:
 		return s.State, display.Green
 	case s.Exit.Code != 0 || s.Exit.Signal != "":
-		return s.State + " (" + Exit(s.Exit) + ")", display.Red
+		return s.State + " (" + s.Exit.Status() + ")", display.Red
 	}
-	return s.State + " (" + Exit(s.Exit) + ")", display.Dim
+	return s.State + " (" + s.Exit.Status() + ")", display.Dim
 }

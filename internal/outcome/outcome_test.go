@@ -1,0 +1,26 @@
+package outcome
+
+import "testing"
+
+func TestTextsOfAnExit(t *testing.T) {
+	for _, tt := range []struct {
+		exit         *Exit
+		status, text string
+	}{
+		{&Exit{Code: 3, Reason: Exited}, "exit status 3", "exit status 3"},
+		{&Exit{Code: 0}, "exit status 0", "exit status 0"},
+		{&Exit{Code: 137, Signal: "SIGKILL", Reason: Killed}, "SIGKILL", "SIGKILL (killed)"},
+		{&Exit{Code: -1, Reason: Unknown}, "exit status unknown", "exit status unknown (unknown)"},
+		{&Exit{Code: 127, Reason: NotFound}, "exit status 127", "exit status 127 (command not found)"},
+	} {
+		if got := tt.exit.Status(); got != tt.status {
+			t.Errorf("%+v: status %q, want %q", tt.exit, got, tt.status)
+		}
+		if got := tt.exit.Text(); got != tt.text {
+			t.Errorf("%+v: text %q, want %q", tt.exit, got, tt.text)
+		}
+	}
+	if got := (*Exit)(nil).Status(); got != "exit status unknown" {
+		t.Errorf("nil: status %q", got)
+	}
+}

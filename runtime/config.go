@@ -27,6 +27,13 @@ type Config struct {
 	PromptSuffix string // shell-quoted prompt appended to Command; not in fingerprints
 	PromptFlag   string // put before PromptSuffix when set
 
+	Prompt          string // the first message, unquoted: for a provider that delivers it itself and ignores PromptSuffix; not in fingerprints
+	StartupEnvelope string // text in front of the session's first message, whoever sends that; see [Config.FirstMessage]; not in fingerprints
+	ResumeID        string // the agent's conversation to continue; "" begins a new one; not in fingerprints
+
+	MCPServers []MCPServer // tools for the agent, in the order of the configuration
+	ACP        *ACP        // how to host the agent over the Agent Client Protocol; nil: not that way
+
 	ReadyPromptPrefix      string   // a line with this prefix on the screen means ready
 	ReadyDelayMs           int      // without a prefix: wait this long, in ms
 	ProcessNames           []string // names that prove the agent alive

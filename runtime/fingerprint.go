@@ -44,17 +44,15 @@ func IsServingCredential(name string) bool {
 }
 
 // CoreHash identifies what a session was started with: Command, Env without gc's
-// own variables and serving credentials, FingerprintExtra, CopyFiles, and Upstream
-// if set.
+// own variables and serving credentials, FingerprintExtra, CopyFiles, and if set
+// Upstream, MCPServers and ACP.
 //
 // It reads no file: the content of a probed entry is its ContentHash.
 func CoreHash(cfg Config) string {
 	f := newFingerprint("core")
 	f.text("command", cfg.Command)
 	f.provision(cfg)
-	if cfg.Upstream != "" {
-		f.text("upstream", cfg.Upstream)
-	}
+	f.launch(cfg)
 	return f.sum()
 }
 
@@ -62,9 +60,7 @@ func CoreHash(cfg Config) string {
 func LaunchHash(cfg Config) string {
 	f := newFingerprint("launch")
 	f.text("command", cfg.Command)
-	if cfg.Upstream != "" {
-		f.text("upstream", cfg.Upstream)
-	}
+	f.launch(cfg)
 	return f.sum()
 }
 

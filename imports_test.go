@@ -54,6 +54,8 @@ var arrows = map[string][]string{
 	"mux/client":             {"mux/api", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process"},
 	"mux/journal":            {"mux/api", "vt", "mux/internal/sys"},
 	"mux/internal/limits":    {"mux/api", "mux/internal/sys"},
+	"mux/internal/fifo":      {"mux/api"},
+	"mux/internal/nudge":     {"mux/api", "mux/keys", "mux/journal", "mux/internal/fifo", "mux/internal/sys", "vt", "internal/rule", "internal/status"},
 	"mux/internal/queue":     {"mux/api", "store", "internal/clock"},
 	"mux/internal/trim":      {},
 	"mux/internal/slack":     {},
@@ -66,7 +68,7 @@ var arrows = map[string][]string{
 	"mux":              {"mux/keeper", "mux/server"},
 	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt"},
 	"mux/server": {
-		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/limits", "mux/internal/queue", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/fifo", "mux/internal/limits", "mux/internal/nudge", "mux/internal/queue", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
 		"internal/acp/control",
 	},

@@ -9,6 +9,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
@@ -165,7 +166,9 @@ func (act *activity) facts() status.Facts {
 		Started: unixTime(s.life.born), LastOutput: unixTime(act.lastOut), LastInput: unixTime(act.lastIn),
 	}
 	if s.rec.First != "" {
-		f.HasFirst = s.screen.hasFirst
+		f.HasFirst = func() bool {
+			return nudge.Screen{Term: s.screen.view(), Program: nudged{s}.Program()}.HasFirst(s.rec.First)
+		}
 	}
 	if !s.life.ended() && act.detector.Marked() {
 		f.Leader, f.Foreground = act.programs()

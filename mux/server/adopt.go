@@ -128,7 +128,7 @@ func (ad *adoption) adoptSession(e keeper.Entry) (*session, error) {
 	s.life.watch, s.tty.stdin = watch, in
 	s.output.open()
 	if !e.Exited {
-		if finish := s.nudges.claim(); finish != nil {
+		if finish := s.nudges.Claim(); finish != nil {
 			ad.resumed = append(ad.resumed, finish)
 		}
 	}

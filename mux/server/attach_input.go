@@ -57,7 +57,7 @@ func (i *attachInput) pass(ctx context.Context, p []byte) (ignored bool, err err
 		interrupted = interrupted || isInterrupt(tok)
 		s.input.draft.typed(c, tok, now)
 		if s.input.draft.owner != nil {
-			s.nudges.touch()
+			s.nudges.Touch()
 		}
 	}
 	before := s.input.draft

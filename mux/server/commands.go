@@ -10,6 +10,7 @@ import (
 	"gascity.dev/gc/internal/delivery"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/exec"
+	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/store"
 	"gascity.dev/gc/vt"
 )
@@ -148,7 +149,7 @@ func (o owner) AwaitIdle(ctx context.Context) error {
 		o.s.mu.Lock()
 		change := o.s.change()
 		o.s.mu.Unlock()
-		if err := waitChange(ctx, change, ownerWorking); err != nil {
+		if err := nudge.AwaitChange(ctx, change, ownerWorking); err != nil {
 			return err
 		}
 	}
@@ -190,7 +191,7 @@ func (o owner) Press(ctx context.Context, key string) error {
 
 // Type implements [Owner].
 func (o owner) Type(ctx context.Context, id, text string) (delivery.Outcome, error) {
-	rec, err := o.s.nudges.once(ctx, api.NudgeRequest{ID: id, Text: text, Timeout: ownerBlocked})
+	rec, err := o.s.nudges.Once(ctx, api.NudgeRequest{ID: id, Text: text, Timeout: ownerBlocked})
 	if err != nil { // nothing was typed
 		return delivery.Outcome{Detail: api.Blocked + ": " + err.Error()}, nil
 	}
@@ -199,8 +200,14 @@ func (o owner) Type(ctx context.Context, id, text string) (delivery.Outcome, err
 
 // Outcome implements [Owner].
 func (o owner) Outcome(ctx context.Context, id string) (delivery.Outcome, bool, error) {
-	rec, known := o.s.nudges.result(ctx, id)
-	if ctx.Err() != nil || !known {
+	o.s.mu.Lock()
+	outcome := o.s.nudges.Begun(id)
+	o.s.mu.Unlock()
+	if outcome == nil {
+		return delivery.Outcome{}, false, nil
+	}
+	rec, err := outcome(ctx)
+	if err != nil { // nothing was typed, or ctx ended
 		return delivery.Outcome{}, false, ctx.Err()
 	}
 	return o.outcome(ctx, rec), true, nil
@@ -227,7 +234,7 @@ func (o owner) outcome(ctx context.Context, rec api.Receipt) delivery.Outcome {
 
 // clearDraft empties the composer.
 func (o owner) clearDraft(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, nudgeStuck)
+	limited, cancel := context.WithTimeout(ctx, nudge.Patience)
 	defer cancel()
 	return o.s.input.send(limited, []byte{ctrlU})
 }

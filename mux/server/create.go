@@ -15,6 +15,7 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/limits"
+	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
@@ -92,7 +93,7 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
 		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
 		Ready: r.ReadyPrefix, Rules: r.StatusRules, Composer: r.Composer,
-		First: firstPrint(r.FirstMessage), Reports: r.ReportsStatus, Interrupt: r.InterruptKeys,
+		First: nudge.FirstPrint(r.FirstMessage), Reports: r.ReportsStatus, Interrupt: r.InterruptKeys,
 	}
 	if command != nil {
 		rec.Exec, rec.Pipes, rec.Owner = true, command.pipes, command.owner

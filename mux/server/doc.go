@@ -1,7 +1,9 @@
-// Package server owns sessions: their screens, input, nudges, waits, attachments, and the
-// /v1 API on a unix socket, also that of background commands (mux/exec). [Run] is the
-// whole life of the process. It may be killed at any moment: the next one continues from
-// what the keeper and the journal hold.
+// Package server owns sessions: their screens, input, waits, attachments, and the /v1 API
+// on a unix socket. [Run] is the whole life of the process. It may be killed at any moment:
+// the next one continues from what the keeper and the journal hold.
+//
+// Packages beside it know it by an interface: background commands (mux/exec), the
+// transaction of a nudge (mux/internal/nudge), queued messages (mux/internal/queue).
 //
 // A session is made of parts, each a type with its own state: life, tty, screen, storage,
 // activity, input, nudges, clients, output. So is the server: sessions, keeper, journals,

@@ -131,7 +131,7 @@ func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return s.nudges.once(r.Context(), in)
+	return s.nudges.Once(r.Context(), in)
 }
 
 func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error) {

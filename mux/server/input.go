@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/fifo"
+	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keys"
 	"golang.org/x/sys/unix"
@@ -17,7 +19,6 @@ import (
 const (
 	maxReplies = 64 << 10 // terminal replies that the program did not read
 	maxPaste   = 16 << 20
-	maxNudge   = 1 << 20
 )
 
 // input is the way into a session's terminal. Every writer holds the lock, granted in
@@ -27,7 +28,7 @@ const (
 // session.mu guards all but the lock.
 type input struct {
 	s    *session
-	lock *fifo // held by the writer that types
+	lock *fifo.Lock // held by the writer that types
 
 	space   chan struct{} // closed when the terminal takes bytes again; nil if nobody waits
 	writing bool          // a writer is between its first and its last byte
@@ -43,16 +44,13 @@ type input struct {
 // errCancelled is why a nudge ends when a person presses Ctrl-C.
 var errCancelled = errors.New("interrupted")
 
-// errStuck means that the terminal took no byte for too long.
-var errStuck = errors.New("the program does not read its input")
-
 // acquire waits for the lock. ErrExited after the session's end, ErrInputFull if too many
 // wait.
 func (i *input) acquire(ctx context.Context) error {
 	if !i.s.life.running() {
 		return api.ErrExited
 	}
-	return i.lock.lock(ctx)
+	return i.lock.Lock(ctx)
 }
 
 // cancelWith makes a person's Ctrl-C cancel the holder of the lock, until release.
@@ -74,11 +72,11 @@ func (i *input) release() {
 	i.s.mu.Lock()
 	i.cancel = nil
 	i.s.mu.Unlock()
-	i.lock.unlock()
+	i.lock.Unlock()
 }
 
 // write writes all of p, as fast as the program reads, and returns how much the terminal
-// took. The caller holds the lock. errStuck if the terminal took nothing for patience (0:
+// took. The caller holds the lock. nudge.ErrStuck if the terminal took nothing for patience (0:
 // no limit), ErrExited after the end.
 func (i *input) write(ctx context.Context, p []byte, patience time.Duration) (int, error) {
 	s := i.s
@@ -162,7 +160,7 @@ func waitSpace(ctx context.Context, space <-chan struct{}, patience time.Duratio
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-late:
-		return errStuck
+		return nudge.ErrStuck
 	}
 }
 
@@ -294,6 +292,6 @@ func (i *input) press(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	_, err = i.write(ctx, b, nudgeStuck)
+	_, err = i.write(ctx, b, nudge.Patience)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keys"
 	"golang.org/x/sys/unix"
@@ -38,7 +39,7 @@ func (i *input) interrupt() error {
 	if len(s.rec.Interrupt) > 0 {
 		return i.interruptKeys()
 	}
-	if unread, _ := s.tty.unread(); unread >= maxCanonical { // what is typed now waits in the queue
+	if unread, _ := s.tty.unread(); unread >= sys.MaxCanonical { // what is typed now waits in the queue
 		return s.tty.signalForeground(unix.SIGINT)
 	}
 	n, err := s.tty.write([]byte{ctrlC})
@@ -73,7 +74,7 @@ func (i *input) interruptKeys() error {
 			return err
 		}
 		if n, err := s.tty.write(b); n != len(b) {
-			return fmt.Errorf("%w: it took %d of %d bytes of %s: %v", errStuck, max(n, 0), len(b), key, err)
+			return fmt.Errorf("%w: it took %d of %d bytes of %s: %v", nudge.ErrStuck, max(n, 0), len(b), key, err)
 		}
 	}
 	return nil
@@ -87,7 +88,7 @@ func (i *input) stuck() bool {
 	s := i.s
 	stuck, out, most := false, s.screen.rendered, 0
 	if !sys.SignalsInput(s.tty.fd) {
-		most = maxCanonical - 1
+		most = sys.MaxCanonical - 1
 	}
 	for start := time.Now(); time.Since(start) < interruptTime; {
 		unread, known := s.tty.unread()

@@ -1,14 +1,70 @@
 package server
 
-// nudges are a session's nudges: one at a time, in the order of arrival.
-type nudges struct {
-	s     *session
-	queue *fifo // held by the nudge under way
+import (
+	"context"
+	"time"
 
-	// guarded by session.mu
-	left    unsent             // of the last one, not submitted
-	flights map[uint64]*flight // under way, by the key of their id
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/nudge"
+	"gascity.dev/gc/mux/journal"
+	"gascity.dev/gc/mux/keys"
+	"gascity.dev/gc/vt"
+)
+
+// nudged is a session as its nudges see it.
+type nudged struct{ s *session }
+
+var _ nudge.Session = nudged{}
+
+func (n nudged) Program() nudge.Program {
+	return nudge.Program{Ready: n.s.rec.Ready, Composer: n.s.rec.Composer, Dialogs: n.s.srv.settings.dialogs}
 }
 
-// touch notes that a person has typed after what the last nudge left. mu is held.
-func (ns *nudges) touch() { ns.left.touched = true }
+func (n nudged) Encode(names ...string) ([]byte, error) {
+	return keys.Encode(nil, names, n.s.screen.keyModes())
+}
+
+func (n nudged) Nudged(rec api.Receipt) {
+	n.s.srv.events.emit(n.s, api.Event{Type: api.EventNudged, Receipt: &rec})
+}
+
+func (n nudged) Acquire(ctx context.Context) error         { return n.s.input.acquire(ctx) }
+func (n nudged) Release()                                  { n.s.input.release() }
+func (n nudged) CancelWith(cancel context.CancelCauseFunc) { n.s.input.cancelWith(cancel) }
+func (n nudged) Track(on bool)                             { n.s.input.track(on) }
+func (n nudged) Write(ctx context.Context, p []byte, patience time.Duration) (int, error) {
+	return n.s.input.write(ctx, p, patience)
+}
+
+func (n nudged) Lock()                        { n.s.mu.Lock() }
+func (n nudged) Unlock()                      { n.s.mu.Unlock() }
+func (n nudged) Ending() (ending, ended bool) { return n.s.life.ending(), n.s.life.ended() }
+func (n nudged) View() *vt.Terminal           { return n.s.screen.view() }
+func (n nudged) Unread() (int, bool)          { return n.s.tty.unread() }
+func (n nudged) Change() <-chan struct{}      { return n.s.change() }
+
+func (n nudged) Output() (offset uint64, last time.Time) {
+	if at := n.s.activity.lastOut; at != 0 {
+		last = time.Now().Add(-n.s.srv.clock.Since(unixTime(at)))
+	}
+	return n.s.screen.rendered, last
+}
+
+func (n nudged) Activity() (a api.Activity, known bool) {
+	a, known, _ = n.s.activity.detect()
+	return a, known
+}
+
+func (n nudged) Typing() (until time.Time, typing bool) { return n.s.input.draft.stands(time.Now()) }
+
+func (n nudged) Mode() nudge.Mode {
+	cooked, crnl := n.s.tty.cooked()
+	return nudge.Mode{Cooked: cooked, CRNL: crnl, Bracket: n.s.screen.term.Modes().BracketedPaste && !n.s.rec.Pipes}
+}
+
+func (n nudged) Journal() *journal.Journal {
+	if n.s.life.collected {
+		return nil
+	}
+	return n.s.storage.journal
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"
@@ -93,7 +94,7 @@ func (i *input) writePipe(ctx context.Context, p []byte, patience time.Duration)
 			return done, context.Cause(ctx)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			if n == 0 {
-				return done, errStuck
+				return done, nudge.ErrStuck
 			}
 		default:
 			return done, api.ErrExited // EPIPE, or closed meanwhile

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/internal/queue"
-	"gascity.dev/gc/mux/journal"
 )
 
 // newQueue returns the queue of a server whose database is open.
 func newQueue(srv *server) *queue.Queue {
-	return queue.New(queue.Options{Host: queueHost{srv}, DB: srv.db, Clock: srv.clock, Done: srv.lifetime.done, MaxText: maxNudge})
+	return queue.New(queue.Options{Host: queueHost{srv}, DB: srv.db, Clock: srv.clock, Done: srv.lifetime.done, MaxText: nudge.MaxText})
 }
 
 // queueHost is the server as the queue sees it.
@@ -35,14 +35,8 @@ func (h queueHost) Typed(name, id string, nudges ...string) func(context.Context
 		if s.rec.Name != name && s.rec.ID != id { // it may have been renamed
 			continue
 		}
-		for _, nudge := range nudges {
-			key := journal.NudgeKey(nudge)
-			if f := s.nudges.flights[key]; f != nil {
-				return f.await
-			}
-			if rec, ok := s.storage.journal.Receipt(key); ok {
-				return func(context.Context) (api.Receipt, error) { return rec, nil }
-			}
+		if outcome := s.nudges.Begun(nudges...); outcome != nil {
+			return outcome
 		}
 	}
 	return nil
@@ -63,7 +57,7 @@ func (q queueSession) AwaitActivity(ctx context.Context, ok func(api.Activity) b
 }
 
 func (q queueSession) Nudge(ctx context.Context, r api.NudgeRequest) (api.Receipt, error) {
-	return q.s.nudges.once(ctx, r)
+	return q.s.nudges.Once(ctx, r)
 }
 
 func (a *apiServer) handleEnqueue(w http.ResponseWriter, r *http.Request) (any, error) {

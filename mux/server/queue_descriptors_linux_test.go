@@ -105,7 +105,7 @@ func TestRefusedWithoutDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := starveDescriptors(t, c.Paths(), st.Server.PID)
-	long := strings.Repeat("x", maxCanonical+1)
+	long := strings.Repeat("x", sys.MaxCanonical+1)
 	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Text: long, Policy: api.PolicyImmediate})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/internal/queue"
 	"gascity.dev/gc/mux/internal/sys"
 )
@@ -158,7 +159,7 @@ func TestBlockedMessageIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitQueue(t, c, it.ID, api.QueueLeased)
-	for limit := time.Now().Add(nudgeWait + 15*time.Second); ; {
+	for limit := time.Now().Add(nudge.DefaultWait + 15*time.Second); ; {
 		items, err := c.Queue(t.Context(), "")
 		if err != nil || time.Now().After(limit) {
 			t.Fatalf("%+v, %v", items, err)

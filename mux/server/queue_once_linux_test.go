@@ -135,7 +135,7 @@ func TestRefusedMessageIsTriedAgain(t *testing.T) {
 	s := create(t, c, "q", `stty -echo; echo ready; while [ ! -e `+dir+`/go ]; do sleep 0.05; done
 		stty echo -icanon; while read -r line; do echo got ${#line}; echo $line >>`+dir+`/out; done`)
 	await(t, c, "q", "ready")
-	long := strings.Repeat("x", maxCanonical+1)
+	long := strings.Repeat("x", sys.MaxCanonical+1)
 	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "q", Session: s.ID, Text: long, Policy: api.PolicyImmediate})
 	if err != nil {
 		t.Fatal(err)

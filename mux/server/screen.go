@@ -1,11 +1,8 @@
 package server
 
 import (
-	"strings"
 	"time"
 
-	"gascity.dev/gc/internal/rule"
-	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keys"
@@ -256,49 +253,4 @@ func (sc *screen) keyModesLocked() keys.Modes {
 		AppCursor: m.AppCursor, AppKeypad: m.AppKeypad, NewLine: m.NewLine,
 		BackarrowSendsBS: m.BackarrowSendsBS, ModifyOtherKeys: m.ModifyOtherKeys, KittyFlags: m.KittyFlags,
 	}
-}
-
-// dialog returns the dialog on the screen, or a line that may belong to one. mu is held.
-func (sc *screen) dialog() (rule.Found, bool) {
-	return status.DialogViewOf(sc.view(), sc.s.rec.Ready).Find(sc.s.srv.settings.dialogs)
-}
-
-// standing reports whether the end of a text stands on the cursor's line or wraps onto
-// it. If the program paints its own cursor, it reports whether the text stands in the
-// composer. mu is held.
-func (sc *screen) standing(print string) bool {
-	cursor := sc.term.Cursor()
-	above := ""
-	if cursor.Row > 0 {
-		above = squeeze(sc.view().Line(cursor.Row - 1))
-	}
-	if stands(print, above, squeeze(sc.view().Line(cursor.Row))) {
-		return true
-	}
-	draft, ok := sc.drawnDraft()
-	return ok && print != "" && strings.Contains(squeeze(draft), print)
-}
-
-// drawnDraft returns the text in the composer of a program that paints its own cursor. ok
-// is false if no composer is visible or a menu replaces it. mu is held.
-func (sc *screen) drawnDraft() (text string, ok bool) {
-	if sc.s.rec.Ready == "" || sc.term.Cursor().Visible {
-		return "", false
-	}
-	if found, ok := sc.dialog(); ok && len(found.Options) > 0 {
-		return "", false
-	}
-	return status.DialogViewOf(sc.view(), sc.s.rec.Ready).Draft()
-}
-
-// hasFirst reports whether the message of the command line is on the screen, other than
-// as a draft; false where the composer cannot be found. mu is held.
-func (sc *screen) hasFirst() bool {
-	shown := func(text string) int { return strings.Count(squeeze(text), sc.s.rec.First) }
-	view := status.DialogViewOf(sc.view(), sc.s.rec.Ready)
-	if sc.s.rec.Ready == "" {
-		return shown(strings.Join(view.Lines[:view.Composer(-1)], "\n")) > 0
-	}
-	draft, _ := view.Draft()
-	return shown(sc.view().ScreenText()) > shown(draft)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/fifo"
+	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
@@ -66,7 +68,7 @@ type session struct {
 	storage  storage
 	activity activity
 	input    input
-	nudges   nudges
+	nudges   nudge.Nudges
 	clients  clients
 	output   output
 }
@@ -79,8 +81,8 @@ func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j
 	s.screen = screen{s: s, cols: rec.Cols, rows: rec.Rows}
 	s.storage = storage{s: s, journal: j}
 	s.activity = activity{s: s}
-	s.input = input{s: s, lock: newFIFO()}
-	s.nudges = nudges{s: s, queue: newFIFO()}
+	s.input = input{s: s, lock: fifo.New()}
+	s.nudges = nudge.New(nudged{s})
 	s.clients = clients{s: s}
 	s.output = output{s: s}
 	s.called.Store(&rec.Name)

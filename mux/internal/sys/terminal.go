@@ -8,6 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// MaxCanonical is how many bytes of a line a terminal keeps that edits lines itself
+// (N_TTY_BUF_SIZE - 1).
+const MaxCanonical = 4095
+
 // OpenTerminal returns the ends of a new terminal, above the descriptors that
 // children get by number. The master does not block: that is a property of the
 // description, which the server shares.

@@ -1,4 +1,4 @@
-package server
+package fifo
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 
 func TestFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newFIFO()
-		if err := l.lock(t.Context()); err != nil {
+		l := New()
+		if err := l.Lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		gone, leave := context.WithCancel(t.Context())
@@ -23,7 +23,7 @@ func TestFIFO(t *testing.T) {
 				ctx = gone
 			}
 			go func() {
-				if err := l.lock(ctx); err != nil {
+				if err := l.Lock(ctx); err != nil {
 					got <- -1
 					return
 				}
@@ -36,13 +36,13 @@ func TestFIFO(t *testing.T) {
 			t.Fatalf("%d has the lock", n)
 		}
 		for _, want := range []int{0, 2, 3} {
-			l.unlock()
+			l.Unlock()
 			if n := <-got; n != want {
 				t.Fatalf("%d has the lock, want %d", n, want)
 			}
 		}
-		l.unlock()
-		if err := l.lock(t.Context()); err != nil || l.waiters.Load() != 0 {
+		l.Unlock()
+		if err := l.Lock(t.Context()); err != nil || l.waiters.Load() != 0 {
 			t.Fatal(err)
 		}
 	})
@@ -51,19 +51,19 @@ func TestFIFO(t *testing.T) {
 // a waiter that leaves in the moment it gets the lock passes it on
 func TestFIFOGrantedAndLeft(t *testing.T) {
 	for range 200 {
-		l := newFIFO()
-		if err := l.lock(t.Context()); err != nil {
+		l := New()
+		if err := l.Lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, leave := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- l.lock(ctx) }()
+		go func() { done <- l.Lock(ctx) }()
 		go leave()
-		l.unlock()
+		l.Unlock()
 		if <-done == nil {
-			l.unlock()
+			l.Unlock()
 		}
-		if err := l.lock(t.Context()); err != nil {
+		if err := l.Lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,16 +71,16 @@ func TestFIFOGrantedAndLeft(t *testing.T) {
 
 func TestFIFOIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newFIFO()
+		l := New()
 		ctx, leave := context.WithCancel(t.Context())
-		if err := l.lock(ctx); err != nil {
+		if err := l.Lock(ctx); err != nil {
 			t.Fatal(err)
 		}
 		for range maxWaiters {
-			go func() { _ = l.lock(ctx) }()
+			go func() { _ = l.Lock(ctx) }()
 		}
 		synctest.Wait()
-		if err := l.lock(ctx); !errors.Is(err, api.ErrInputFull) {
+		if err := l.Lock(ctx); !errors.Is(err, api.ErrInputFull) {
 			t.Fatal(err)
 		}
 		leave()

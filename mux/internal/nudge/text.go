@@ -1,4 +1,4 @@
-package server
+package nudge
 
 import (
 	"strings"
@@ -23,9 +23,9 @@ func fingerprint(text string) string {
 	return text
 }
 
-// firstPrint is the fingerprint of a message's first line, which agents show whole. The
+// FirstPrint is the fingerprint of a message's first line, which agents show whole. The
 // controller's messages begin with the time.
-func firstPrint(text string) string {
+func FirstPrint(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return fingerprint(line)
 }

@@ -1,4 +1,4 @@
-package server
+package nudge
 
 import (
 	"context"
@@ -9,48 +9,32 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// view returns what the session shows.
-func (n *nudge) view() nudgeView {
+// look returns what the session shows.
+func (n *nudge) look() view {
 	v, _, _, _ := n.observe()
 	return v
 }
 
 // observe returns what the session shows, when output last came, a channel that closes at
 // the next change, and whether the session ended.
-func (n *nudge) observe() (v nudgeView, last time.Time, change <-chan struct{}, gone bool) {
+func (n *nudge) observe() (v view, last time.Time, change <-chan struct{}, gone bool) {
 	s := n.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if revision := s.screen.term.Revision(); n.seen == nil || n.seen.revision != revision {
-		n.seen = &nudgeView{revision: revision, screen: squeeze(s.screen.view().ScreenText()), standing: s.screen.standing(n.print)}
-		_, n.seen.composer = s.screen.drawnDraft()
+	s.Lock()
+	defer s.Unlock()
+	screen := n.screen()
+	if revision := screen.Term.Revision(); n.seen == nil || n.seen.revision != revision {
+		n.seen = &view{revision: revision, screen: squeeze(screen.Term.ScreenText()), standing: screen.standing(n.print)}
+		_, n.seen.composer = screen.drawnDraft()
 	}
 	n.seen.occupied = false
 	if n.typed.composer && !n.seen.composer {
-		a, _, _ := s.activity.detect()
+		a, _ := s.Activity()
 		n.seen.occupied = a.State == status.Working || a.State == status.Blocked
 	}
 	v = *n.seen
-	v.output = s.screen.rendered
-	if s.activity.lastOut != 0 {
-		last = time.Now().Add(-s.srv.clock.Since(unixTime(s.activity.lastOut)))
-	}
-	return v, last, s.change(), s.life.ending()
-}
-
-// stands reports whether the end of a text is on the cursor's line or wraps onto it from
-// the line above.
-func stands(print, above, line string) bool {
-	if print == "" {
-		return false
-	}
-	if strings.Contains(line, print) {
-		return true
-	}
-	if line == "" || len(line) >= len(print) {
-		return false
-	}
-	return strings.HasSuffix(print, line) && strings.HasSuffix(above, print[:len(print)-len(line)])
+	v.output, last = s.Output()
+	gone, _ = s.Ending()
+	return v, last, s.Change(), gone
 }
 
 // verify finds out whether Enter submitted the text.
@@ -84,7 +68,7 @@ func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
 		if late && (quiet || time.Since(start) > 2*limit) {
 			return n.unsure(v, unread, known)
 		}
-		if waitChange(ctx, change, quietTime/4) != nil {
+		if AwaitChange(ctx, change, quietTime/4) != nil {
 			return api.Receipt{State: api.Drafted, Detail: "interrupted before it could be verified"}, false
 		}
 	}
@@ -92,8 +76,8 @@ func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
 
 // submitted reports whether the screen shows it: the text, or the place where it was
 // typed, was visible and is no longer on the cursor's line.
-func (n *nudge) submitted(v nudgeView, unread int) bool {
-	if v.output == n.typed.output || v.standing || n.mode.cooked && unread > 0 {
+func (n *nudge) submitted(v view, unread int) bool {
+	if v.output == n.typed.output || v.standing || n.mode.Cooked && unread > 0 {
 		return false
 	}
 	if n.away(v) {
@@ -104,7 +88,7 @@ func (n *nudge) submitted(v nudgeView, unread int) bool {
 	}
 	echoed := n.typed.standing || n.print != "" && strings.Contains(n.typed.screen, n.print) && !strings.Contains(n.before.screen, n.print)
 	shown := n.hidden() && n.typed.screen != n.before.screen
-	if n.mode.cooked && !n.mode.bracket {
+	if n.mode.Cooked && !n.mode.Bracket {
 		// The terminal echoes at once: the text may first be seen together with the
 		// effect of Enter.
 		echoed = echoed || n.print != "" && strings.Count(v.screen, n.print) > strings.Count(n.before.screen, n.print)
@@ -124,16 +108,16 @@ func (n *nudge) verifyLimit() time.Duration {
 // starved reports whether an agent has not shown a short text yet, as on a machine that
 // is very busy. Its composer is known, so that the text can be told from a draft.
 func (n *nudge) starved() bool {
-	return n.s.rec.Ready != "" && n.print != "" && !n.hidden() && !n.mode.cooked &&
+	return n.program.Ready != "" && n.print != "" && !n.hidden() && !n.mode.Cooked &&
 		!n.typed.standing && n.count(n.typed) <= n.count(n.before)
 }
 
 // count is how often the end of the text is on the screen.
-func (n *nudge) count(v nudgeView) int { return strings.Count(v.screen, n.print) }
+func (n *nudge) count(v view) int { return strings.Count(v.screen, n.print) }
 
 // away reports whether the composer that held the text is not visible although the agent
 // neither works nor asks. It may come back with the text.
-func (n *nudge) away(v nudgeView) bool { return n.typed.composer && !v.composer && !v.occupied }
+func (n *nudge) away(v view) bool { return n.typed.composer && !v.composer && !v.occupied }
 
 // hidden reports whether an agent may show something else in place of the text: a
 // placeholder for a long paste, or a text broken by its frame.
@@ -144,7 +128,7 @@ func (n *nudge) hidden() bool {
 
 // died returns the receipt for a program that ended: submitted if its screen shows it,
 // else unknown.
-func (n *nudge) died(v nudgeView) api.Receipt {
+func (n *nudge) died(v view) api.Receipt {
 	if v.output != n.typed.output && n.typed.standing && !v.standing {
 		return api.Receipt{State: api.Submitted, Detail: "the program ended afterwards"}
 	}
@@ -152,9 +136,9 @@ func (n *nudge) died(v nudgeView) api.Receipt {
 }
 
 // unsure returns the receipt when time is up.
-func (n *nudge) unsure(v nudgeView, unread int, known bool) (api.Receipt, bool) {
+func (n *nudge) unsure(v view, unread int, known bool) (api.Receipt, bool) {
 	switch {
-	case n.mode.cooked && known && unread > 0:
+	case n.mode.Cooked && known && unread > 0:
 		return api.Receipt{State: api.Unverified, Detail: "typed and entered; the program has not read it"}, false
 	case v.standing:
 		return api.Receipt{State: api.Drafted, Detail: "the text is still on the cursor's line"}, true
@@ -169,18 +153,18 @@ func (n *nudge) unsure(v nudgeView, unread int, known bool) (api.Receipt, bool) 
 // secondEnter presses Enter again if that can only answer the text: it is still there,
 // and no dialog is open.
 func (n *nudge) secondEnter(ctx context.Context) bool {
-	if err := n.s.input.acquire(ctx); err != nil {
+	if err := n.s.Acquire(ctx); err != nil {
 		return false
 	}
-	defer n.s.input.release()
-	v := n.view()
-	n.s.mu.Lock()
-	_, dialog := n.s.screen.dialog()
-	n.s.mu.Unlock()
+	defer n.s.Release()
+	v := n.look()
+	n.s.Lock()
+	_, dialog := n.screen().dialog()
+	n.s.Unlock()
 	if !v.standing || dialog {
 		return false
 	}
 	n.typed = v
-	_, err := n.s.input.write(ctx, n.enter(), nudgeStuck)
+	_, err := n.s.Write(ctx, n.enter(), Patience)
 	return err == nil
 }

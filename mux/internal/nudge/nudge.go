@@ -1,4 +1,4 @@
-package server
+package nudge
 
 import (
 	"cmp"
@@ -18,29 +18,37 @@ import (
 
 // Times of the nudge transaction.
 const (
-	nudgeWait    = 30 * time.Second       // for a dialog or a draft to go away
-	nudgeStuck   = 2 * time.Second        // the terminal takes no byte
-	readLimit    = 10 * time.Second       // the program does not read what the terminal took; it may get no processor time
-	nudgeWrite   = 20 * time.Second       // all bytes of a long message
-	quietTime    = 150 * time.Millisecond // of quiet
-	quietLimit   = time.Second            // for a program that shows nothing or is never quiet
-	burstGap     = 150 * time.Millisecond // between the text and Enter; agents take Enter within 120 ms for a newline
-	starvedTime  = 4 * time.Second        // likewise, for a text that was never visible
-	verifyTime   = 1500 * time.Millisecond
-	readTick     = 5 * time.Millisecond
-	maxCanonical = 4095 // bytes of a line that a cooked terminal keeps (N_TTY_BUF_SIZE - 1)
+	readLimit   = 10 * time.Second       // the program does not read what the terminal took; it may get no processor time
+	writeLimit  = 20 * time.Second       // all bytes of a long message
+	quietTime   = 150 * time.Millisecond // of quiet
+	quietLimit  = time.Second            // for a program that shows nothing or is never quiet
+	burstGap    = 150 * time.Millisecond // between the text and Enter; agents take Enter within 120 ms for a newline
+	starvedTime = 4 * time.Second        // likewise, for a text that was never visible
+	verifyTime  = 1500 * time.Millisecond
+	readTick    = 5 * time.Millisecond
 )
+
+// DefaultWait is how long a nudge waits for a dialog or a draft to go away.
+const DefaultWait = 30 * time.Second
+
+// Patience is how long the terminal may take no byte.
+const Patience = 2 * time.Second
+
+// MaxText limits the bytes of a message.
+const MaxText = 1 << 20
 
 // nudge is one transaction: one message typed and submitted.
 type nudge struct {
-	s       *session
+	s       Session
+	program Program
+	all     *Nudges
 	text    string
 	print   string // fingerprint of the text
 	wait    time.Duration
-	mode    inputMode
-	before  nudgeView    // when the text was written
-	typed   nudgeView    // when it was consumed
-	seen    *nudgeView   // last; nil before the first look
+	mode    Mode
+	before  view         // when the text was written
+	typed   view         // when it was consumed
+	seen    *view        // last; nil before the first look
 	left    string       // part of the text that remains in the composer
 	changed string       // how the text was changed so that it arrives as text
 	wrote   bool         // the terminal took bytes of it
@@ -48,15 +56,8 @@ type nudge struct {
 	stage   func(uint64) // records the stage before it begins
 }
 
-// inputMode is how a program reads.
-type inputMode struct {
-	cooked  bool // the terminal edits lines itself
-	crnl    bool // the terminal turns CR into LF
-	bracket bool // pastes are bracketed
-}
-
-// nudgeView is what a session shows at one moment.
-type nudgeView struct {
+// view is what a session shows at one moment.
+type view struct {
 	revision uint64
 	output   uint64
 	screen   string // squeezed
@@ -65,38 +66,41 @@ type nudgeView struct {
 	occupied bool   // the agent works or asks
 }
 
+// screen returns what the session shows. The session's lock is held.
+func (n *nudge) screen() Screen { return Screen{n.s.View(), n.program} }
+
 // run carries out one nudge. key stands for its id; stage, which may be nil, is called
 // with each stage before it begins. The error is ErrTooLarge or that of ctx, and nothing
 // was delivered; every other outcome is the receipt.
-func (ns *nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, stage func(uint64)) (api.Receipt, error) {
+func (ns *Nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, stage func(uint64)) (api.Receipt, error) {
 	s := ns.s
-	if len(r.Text) > maxNudge {
-		return api.Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), maxNudge)
+	if len(r.Text) > MaxText {
+		return api.Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), MaxText)
 	}
-	n := &nudge{s: s, text: keys.CleanText(r.Text), wait: r.Timeout, key: key, stage: stage}
+	n := &nudge{s: s, program: s.Program(), all: ns, text: keys.CleanText(r.Text), wait: r.Timeout, key: key, stage: stage}
 	if !r.Raw {
-		n.text, n.changed = s.rec.Composer.Plain(n.text)
+		n.text, n.changed = n.program.Composer.Plain(n.text)
 	}
 	if stage == nil {
 		n.stage = func(uint64) {}
 	}
 	if n.wait <= 0 {
-		n.wait = nudgeWait
+		n.wait = DefaultWait
 	}
 	n.print = fingerprint(n.text)
-	if !s.life.running() {
+	if ns.ended() {
 		return api.Receipt{State: api.Dead, Detail: api.ErrExited.Error()}, nil
 	}
-	if err := ns.queue.lock(ctx); err != nil { // in the order of arrival
+	if err := ns.queue.Lock(ctx); err != nil { // in the order of arrival
 		return api.Receipt{}, err
 	}
-	defer ns.queue.unlock()
+	defer ns.queue.Unlock()
 	rec := n.run(ctx)
 	if rec.State != api.Blocked {
 		rec.Changed = n.changed
 	}
 	n.leave(&rec)
-	s.srv.events.emit(s, api.Event{Type: api.EventNudged, Receipt: &rec})
+	s.Nudged(rec)
 	return rec, nil
 }
 
@@ -109,9 +113,9 @@ func (n *nudge) run(ctx context.Context) api.Receipt {
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	n.s.input.cancelWith(cancel)
+	n.s.CancelWith(cancel)
 	rec, ok = n.write(work)
-	n.s.input.release()
+	n.s.Release()
 	if !ok {
 		return rec
 	}
@@ -122,7 +126,7 @@ func (n *nudge) run(ctx context.Context) api.Receipt {
 func (n *nudge) open(ctx context.Context) (api.Receipt, bool) {
 	limit := time.After(n.wait)
 	for {
-		if err := n.s.input.acquire(ctx); err != nil {
+		if err := n.s.Acquire(ctx); err != nil {
 			return failedNudge(err), false
 		}
 		by, detail, until, change := n.obstacle()
@@ -133,22 +137,19 @@ func (n *nudge) open(ctx context.Context) (api.Receipt, bool) {
 		if by == "" {
 			return api.Receipt{}, true
 		}
-		n.s.input.release()
-		d := time.Duration(-1)
+		n.s.Release()
+		var expires <-chan time.Time
 		if !until.IsZero() {
-			d = max(time.Until(until), 0)
+			expires = time.After(time.Until(until))
 		}
-		expires, stop := after(d)
 		select {
 		case <-change:
-			stop()
 			continue
 		case <-expires:
 			continue
 		case <-limit:
 		case <-ctx.Done():
 		}
-		stop()
 		return api.Receipt{State: api.Blocked, By: by, Detail: detail}, false
 	}
 }
@@ -157,30 +158,31 @@ func (n *nudge) open(ctx context.Context) (api.Receipt, bool) {
 // "left", a draft of this server that it may clear. It also returns what to wait for.
 func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan struct{}) {
 	s := n.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.life.ended() {
+	s.Lock()
+	defer s.Unlock()
+	if _, ended := s.Ending(); ended {
 		return "", "", time.Time{}, nil // the writer finds out
 	}
-	if found, ok := s.screen.dialog(); ok {
-		return "dialog", dialogName(found), time.Time{}, s.change()
+	screen := n.screen()
+	if found, ok := screen.dialog(); ok {
+		return "dialog", dialogName(found), time.Time{}, s.Change()
 	}
-	if a, ok, _ := s.activity.detect(); ok && a.State == status.Blocked && a.Kind != status.Question {
-		return "dialog", blockedBy(a), time.Time{}, s.change() // Enter might approve it
+	if a, ok := s.Activity(); ok && a.State == status.Blocked && a.Kind != status.Question {
+		return "dialog", blockedBy(a), time.Time{}, s.Change() // Enter might approve it
 	}
-	until, typing := s.input.draft.stands(time.Now())
-	if left := &s.nudges.left; left.print != "" {
+	until, typing := s.Typing()
+	if left := &n.all.left; left.print != "" {
 		switch {
-		case !s.screen.standing(left.print):
+		case !screen.standing(left.print):
 			*left = unsent{}
-		case typing || left.touched || left.tried || len(s.rec.Composer.Clear) == 0:
-			return "draft", "an earlier message stands there, not submitted", time.Time{}, s.change()
+		case typing || left.touched || left.tried || len(n.program.Composer.Clear) == 0:
+			return "draft", "an earlier message stands there, not submitted", time.Time{}, s.Change()
 		default:
 			return "left", "", time.Time{}, nil
 		}
 	}
 	if typing {
-		return "draft", "a person is typing", until, s.change()
+		return "draft", "a person is typing", until, s.Change()
 	}
 	return "", "", time.Time{}, nil
 }
@@ -204,32 +206,40 @@ func dialogName(f rule.Found) string {
 // Enter was sent.
 func (n *nudge) write(ctx context.Context) (api.Receipt, bool) {
 	n.readMode()
-	if n.mode.cooked && !n.mode.bracket {
+	if n.mode.Cooked && !n.mode.Bracket {
 		for line := range strings.SplitSeq(n.text, "\n") {
-			if len(line) > maxCanonical {
+			if len(line) > sys.MaxCanonical {
 				return api.Receipt{State: api.Refused, Detail: fmt.Sprintf(
-					"a line of %d bytes; the program reads cooked lines of at most %d", len(line), maxCanonical)}, false
+					"a line of %d bytes; the program reads cooked lines of at most %d", len(line), sys.MaxCanonical)}, false
 			}
 		}
 	}
-	n.before = n.view()
-	p := keys.AppendPaste(nil, []byte(n.text), n.mode.bracket)
-	n.s.mu.Lock()
-	err := n.s.storage.journal.Ahead(journal.Ahead{Key: n.key, Text: []byte(n.text), Bracket: n.mode.bracket})
-	n.s.mu.Unlock()
-	if err != nil {
+	n.before = n.look()
+	p := keys.AppendPaste(nil, []byte(n.text), n.mode.Bracket)
+	if err := n.ahead(); err != nil {
 		return api.Receipt{State: api.Refused, Detail: err.Error()}, false
 	}
 	n.stage(journal.StageTyping)
 	return n.finishWrite(ctx, p, 0)
 }
 
+// ahead writes the text into the journal before it is typed.
+func (n *nudge) ahead() error {
+	n.s.Lock()
+	defer n.s.Unlock()
+	j := n.s.Journal()
+	if j == nil {
+		return api.ErrExited
+	}
+	return j.Ahead(journal.Ahead{Key: n.key, Text: []byte(n.text), Bracket: n.mode.Bracket})
+}
+
 // finishWrite types p from the byte at from, then Enter.
 func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receipt, bool) {
-	limited, cancel := context.WithTimeoutCause(ctx, nudgeWrite, errStuck)
+	limited, cancel := context.WithTimeoutCause(ctx, writeLimit, ErrStuck)
 	defer cancel()
 	n.track(true)
-	done, err := n.s.input.write(limited, p[from:], nudgeStuck)
+	done, err := n.s.Write(limited, p[from:], Patience)
 	n.track(false)
 	done += from
 	n.wrote = n.wrote || done > 0
@@ -242,7 +252,7 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receip
 	}
 	n.stage(journal.StageEntered)
 	n.wrote = true
-	if _, err := n.s.input.write(ctx, n.enter(), nudgeStuck); err != nil {
+	if _, err := n.s.Write(ctx, n.enter(), Patience); err != nil {
 		return n.failedWrite(err, done, len(p)), false
 	}
 	return api.Receipt{}, true
@@ -250,16 +260,16 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receip
 
 // track makes the journal record how much of the text the terminal takes.
 func (n *nudge) track(on bool) {
-	n.s.input.track(on && n.key != 0)
+	n.s.Track(on && n.key != 0)
 }
 
 // closePaste ends a paste that was cut short, so that the program does not take later
 // input for more of it.
 func (n *nudge) closePaste(done, all int) {
-	if n.mode.bracket && done > 0 && done < all {
-		ctx, cancel := context.WithTimeout(context.Background(), nudgeStuck)
+	if n.mode.Bracket && done > 0 && done < all {
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
-		_, _ = n.s.input.write(ctx, []byte(keys.PasteEnd), quietTime)
+		_, _ = n.s.Write(ctx, []byte(keys.PasteEnd), quietTime)
 	}
 }
 
@@ -270,7 +280,7 @@ func (n *nudge) failedWrite(err error, done, all int) api.Receipt {
 	case done > 0 && done == all:
 		return api.Receipt{State: api.Drafted, Detail: "typed, not submitted: " + err.Error()}
 	case done > 0:
-		if n.mode.bracket {
+		if n.mode.Bracket {
 			done, all = max(done-len(keys.PasteStart), 0), all-len(keys.PasteStart)-len(keys.PasteEnd)
 		}
 		n.left = fingerprint(n.text[:min(done, len(n.text))])
@@ -288,18 +298,17 @@ func failedNudge(err error) api.Receipt {
 
 // readMode notes how the program reads.
 func (n *nudge) readMode() {
-	n.s.mu.Lock()
-	defer n.s.mu.Unlock()
-	n.mode.bracket = n.s.screen.term.Modes().BracketedPaste && !n.s.rec.Pipes
-	n.mode.cooked, n.mode.crnl = n.s.tty.cooked()
+	n.s.Lock()
+	defer n.s.Unlock()
+	n.mode = n.s.Mode()
 }
 
 // enter returns the bytes that submit.
 func (n *nudge) enter() []byte {
-	if n.mode.cooked && !n.mode.crnl {
+	if n.mode.Cooked && !n.mode.CRNL {
 		return []byte{'\n'}
 	}
-	p, err := keys.Encode(nil, []string{"Enter"}, n.s.screen.keyModes())
+	p, err := n.s.Encode("Enter")
 	if err != nil {
 		return []byte{'\r'}
 	}
@@ -321,10 +330,10 @@ func (n *nudge) awaitQuiet(ctx context.Context) error {
 			return api.ErrExited
 		}
 		n.typed = view
-		if n.mode.cooked && !n.mode.bracket {
+		if n.mode.Cooked && !n.mode.Bracket {
 			return nil
 		}
-		if unread, known := n.unread(); known && unread > 0 && !n.mode.cooked {
+		if unread, known := n.unread(); known && unread > 0 && !n.mode.Cooked {
 			read = now
 		}
 		if seen.IsZero() && n.print != "" && strings.Contains(view.screen, n.print) && !strings.Contains(n.before.screen, n.print) {
@@ -336,9 +345,9 @@ func (n *nudge) awaitQuiet(ctx context.Context) error {
 			return nil
 		}
 		if now.Sub(end) > readLimit {
-			return errStuck
+			return ErrStuck
 		}
-		if err := waitChange(ctx, change, readTick); err != nil {
+		if err := AwaitChange(ctx, change, readTick); err != nil {
 			return err
 		}
 	}
@@ -356,13 +365,13 @@ func latest(first time.Time, more ...time.Time) time.Time {
 // unread returns how many bytes the program has not read; known is false where the system
 // does not tell.
 func (n *nudge) unread() (bytes int, known bool) {
-	n.s.mu.Lock()
-	defer n.s.mu.Unlock()
-	return n.s.tty.unread()
+	n.s.Lock()
+	defer n.s.Unlock()
+	return n.s.Unread()
 }
 
-// waitChange waits for a change, d or the end of ctx.
-func waitChange(ctx context.Context, change <-chan struct{}, d time.Duration) error {
+// AwaitChange waits for a change, d or the end of ctx.
+func AwaitChange(ctx context.Context, change <-chan struct{}, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

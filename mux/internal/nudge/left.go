@@ -1,4 +1,4 @@
-package server
+package nudge
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
-	"gascity.dev/gc/mux/keys"
 )
 
 // unsent is a nudge that was typed but not submitted. The next one must not be typed
@@ -31,9 +30,10 @@ func (n *nudge) leave(rec *api.Receipt) {
 		n.left = n.print
 	}
 	if n.left != "" {
-		n.s.mu.Lock()
-		n.s.nudges.left = unsent{print: n.left, lines: composerLines(n.text, n.s.screen.cols)}
-		n.s.mu.Unlock()
+		n.s.Lock()
+		cols, _ := n.s.View().Size()
+		n.all.left = unsent{print: n.left, lines: composerLines(n.text, cols)}
+		n.s.Unlock()
 	}
 	n.stage(journal.ReceiptStage(*rec))
 }
@@ -52,31 +52,31 @@ func composerLines(text string, cols int) int {
 // The caller holds the input lock.
 func (n *nudge) clearLeft(ctx context.Context) {
 	s := n.s
-	s.mu.Lock()
-	left := s.nudges.left
-	s.nudges.left.tried = true
-	s.mu.Unlock()
-	keys, err := keys.Encode(nil, s.rec.Composer.ClearKeys(left.lines), s.screen.keyModes())
+	s.Lock()
+	left := n.all.left
+	n.all.left.tried = true
+	s.Unlock()
+	keys, err := s.Encode(n.program.Composer.ClearKeys(left.lines)...)
 	if err != nil {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, clearLimit)
 	defer cancel()
-	if _, err := s.input.write(limited, keys, clearLimit); err != nil {
+	if _, err := s.Write(limited, keys, clearLimit); err != nil {
 		return
 	}
 	for {
-		s.mu.Lock()
-		gone, change := !s.screen.standing(left.print), s.change()
+		s.Lock()
+		gone, change := !n.screen().standing(left.print), s.Change()
 		if gone {
-			s.nudges.left = unsent{}
+			n.all.left = unsent{}
 		}
-		s.mu.Unlock()
+		s.Unlock()
 		if gone {
 			n.changed = strings.TrimSuffix("an earlier unsubmitted message was cleared; "+n.changed, "; ")
 			return
 		}
-		if waitChange(limited, change, clearLimit) != nil {
+		if AwaitChange(limited, change, clearLimit) != nil {
 			return
 		}
 	}

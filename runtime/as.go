@@ -30,8 +30,8 @@ type Router interface {
 // As finds an optional interface on p. It looks through wrappers: those that
 // forward the interface keep their deadline and input order, others must have an
 // Unwrap() Provider method. A [Router] offers what one of its backends does;
-// sessions of the others answer with ErrUnsupported, or the error that the
-// interface has for that.
+// calls for a session of another backend fail with ErrUnsupported, or with the
+// interface's own error for that.
 func As[T any](p Provider) (T, bool) {
 	for p != nil {
 		if t, ok := p.(T); ok && offered[T](p) {

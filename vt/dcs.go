@@ -35,8 +35,8 @@ func (t *Terminal) dcs(b []byte) {
 	}
 }
 
-// passthrough is tmux's: its content is for the terminal around tmux, which is
-// this one.
+// passthrough is tmux's: its content is for the terminal around tmux, here this
+// one.
 func (t *Terminal) passthrough(p []byte) {
 	e := t.more()
 	if e.nested > 0 || len(p) == 0 || p[0] != 0x1b {

@@ -1,7 +1,7 @@
 package vt
 
-// erase blanks columns [x0, x1) of a row. Cells with the bit keep are spared:
-// cellProtected for selective erasure.
+// erase blanks columns [x0, x1) of a row. Cells that have the bits of keep
+// stay: cellProtected for selective erasure.
 func (t *Terminal) erase(y, x0, x1 int, keep cell) {
 	t.changed = true
 	blank := t.penBlank()

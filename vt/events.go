@@ -34,7 +34,7 @@ func (k EventKind) String() string {
 	return ""
 }
 
-// Event is something a program told the terminal besides what is on the screen.
+// Event is something a program reported to the terminal besides its screen.
 type Event struct {
 	Kind    EventKind
 	Name    string

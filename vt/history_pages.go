@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// page is a page of history, sealed or being written. Of a page stored by
-// Pages, only this header is in memory; the rest is read on demand.
+// page is a page of history, sealed or being written. Only this header of a
+// page stored by Pages is in memory; the rest is read on demand.
 type page struct {
 	first         uint64    // number of its first line
 	skip          int       // lines dropped before that one

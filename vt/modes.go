@@ -184,7 +184,8 @@ func (t *Terminal) modeEffect(m modeSet, on bool) {
 }
 
 // columnMode applies DECCOLM if mode 40 permits it: clears the screen, resets
-// margins and cursor. The number of columns is the owner's.
+// margins and cursor. It does not change the number of columns, which the owner
+// sets.
 func (t *Terminal) columnMode() {
 	if t.modes&modeAllowColumns == 0 {
 		t.modes &^= modeColumns

@@ -15,10 +15,10 @@ const resetHost = "\x1b[<99u\x1b[=0u" + // keyboard flags of the alternate scree
 	"\x1b[4l\x1b[20l\x1b[?69l\x1b[r\x1b[?5W\x1b[0*x" +
 	"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b[m\x1b]8;;\x1b\\\x1b[0\"q\x1b[?12l\x1b[0 q\x1b[?25h"
 
-// AppendReset appends what resets everything on a host terminal that
-// AppendPaint, later output or the attach client (mode 2031) may have set, and
-// leaves the alternate screen: the last thing written on detach. The cursor
-// ends up in column 1 of an empty line.
+// AppendReset appends what resets everything that AppendPaint, later output or
+// the attach client (mode 2031) may have set on a host terminal, and leaves the
+// alternate screen. It is the last thing written on detach. The cursor ends up
+// in column 1 of an empty line.
 func AppendReset(dst []byte) []byte {
 	return append(dst, cutHost+"\x1b[?2026l\x1b[?2031l"+resetHost+"\x1b[999;1H\r\n"...)
 }

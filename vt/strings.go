@@ -114,7 +114,7 @@ func (t *Terminal) stringEscape(c byte) int {
 }
 
 // wanted reports whether a string cut at its limit would have had an effect.
-// Images have none here: they are for the attached terminals.
+// Images have none here; only attached terminals show them.
 func (s *str) wanted() bool {
 	starts := func(p string) bool { return bytes.HasPrefix(s.buf, []byte(p)) }
 	switch s.kind {

@@ -189,8 +189,8 @@ func (r *Resolved) words() []string {
 	return append(words[min(1, len(words)):], r.Args...)
 }
 
-// givenByUser is the flag or variable of permissions that the user's own args or
-// env hold, and where; "" for none.
+// givenByUser returns the permission flag or variable in the user's own args or
+// env, and its origin; "" for none.
 func (r *Resolved) givenByUser(c *City, a *Agent) (given, by string) {
 	for _, level := range sortedKeys(r.levels) {
 		l := r.levels[level]
@@ -210,7 +210,7 @@ func (r *Resolved) givenByUser(c *City, a *Agent) (given, by string) {
 	return "", ""
 }
 
-// argsOrigin tells where a word of the command line stands.
+// argsOrigin returns the origin of a word of the command line.
 func (r *Resolved) argsOrigin(c *City, a *Agent, word string) string {
 	if slices.Contains(a.Args, word) {
 		return "args of " + Origin{Source: "agent", File: filepath.Base(c.File), Line: a.Place("args").Line}.String()
@@ -225,8 +225,8 @@ func (r *Resolved) argsOrigin(c *City, a *Agent, word string) string {
 	return "args of " + r.Origins["args"].String()
 }
 
-// unchecked reports whether a command line of the user's own turns the checks
-// off, as far as a preset knows its program.
+// unchecked reports whether the user's own command line turns the checks off,
+// as far as a preset knows its program.
 func (c *City) unchecked(r *Resolved) bool {
 	levels := r.levels
 	if first := strings.Fields(r.Command); len(levels) == 0 && len(first) > 0 {

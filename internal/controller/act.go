@@ -118,7 +118,7 @@ func (sp *stops) target(ag *agentState) target {
 	if ag.spec != nil {
 		t.deps = ag.spec.Resolved.DependsOn
 	}
-	if ag.seen.Agent == "" || ag.seen.Occupant != "" { // the record is about something else than what runs there
+	if ag.seen.Agent == "" || ag.seen.Occupant != "" { // the record does not describe what runs there
 		t.token = ""
 	}
 	return t
@@ -136,7 +136,7 @@ func (sp *stops) drain(ag *agentState, why string, limit time.Duration) {
 			_, err = ask(sp.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, sp.p.Interrupt(ctx, name) })
 		}
 		if errors.Is(err, runtime.ErrUnsupported) {
-			err = nil // the mark must do
+			err = nil // the mark alone must do
 		}
 		sp.post(func() {
 			if err == nil {

@@ -86,16 +86,16 @@ func (c *calls) Status(ctx context.Context) (api.Status, error) {
 	}); err != nil {
 		return api.Status{}, err
 	}
-	doing := activities(ctx, c.p, names)
+	latest := activities(ctx, c.p, names)
 	var st api.Status
 	err := c.do(ctx, func() {
-		for name, a := range doing {
+		for name, a := range latest {
 			if ag := c.l.agents.all[name]; ag != nil && ag.hasScreen() && ag.seen.Record.ID == ids[name] {
 				ag.shown.activity = a
 			}
 		}
 		st = c.l.report.status()
-		for name := range doing { // outdated by the next query
+		for name := range latest { // outdated by the next query
 			if ag := c.l.agents.all[name]; ag != nil {
 				ag.shown.activity = runtime.SessionActivity{}
 			}
@@ -116,9 +116,9 @@ func (g *goal) runningNames() []string {
 }
 
 // showActivities fills in what the agents are doing.
-func showActivities(agents []api.AgentStatus, doing map[string]runtime.SessionActivity) {
+func showActivities(agents []api.AgentStatus, latest map[string]runtime.SessionActivity) {
 	for i := range agents {
-		if a, ok := doing[agents[i].Session]; ok {
+		if a, ok := latest[agents[i].Session]; ok {
 			show(&agents[i], a.Activity)
 		}
 	}
@@ -163,7 +163,7 @@ func (ag *agentState) showActivity(a *api.AgentStatus) {
 }
 
 // noteQuiet records the time of a session's last input or output on the
-// monotonic clock, which nobody sets. A time that was seen before keeps its
+// monotonic clock, which cannot be set. A time that was seen before keeps its
 // distance from now.
 func (ag *agentState) noteQuiet(last, asked time.Time) {
 	if last.Equal(ag.watch.lastActivity) {

@@ -16,7 +16,7 @@ type agentState struct {
 	spec       *agent.Spec // nil: not in the config
 	left       *agent.Spec // the last spec, once spec is nil
 	seen       plan.Seen
-	foreign    bool          // the session belongs to somebody else
+	foreign    bool          // the session belongs to someone else
 	queryErr   string        // why the last query failed
 	drainLimit time.Duration // for a drain once it is no longer wanted; 0 = the city's
 	undrained  time.Time     // when its last drain was cancelled
@@ -35,7 +35,7 @@ type operation struct {
 	intended bool          // the end to come was requested
 	exitSeen bool          // an exit event arrived during the operation
 	exit     *runtime.Exit // the exit of the incarnation on record
-	over     chan struct{} // opConfirm, opStop: closed by the exit event
+	exited   chan struct{} // opConfirm, opStop: closed by the exit event
 }
 
 // startState is the outcome of starts.
@@ -58,7 +58,7 @@ type shownState struct {
 // they are about.
 type watches struct {
 	firstIdle    string    // waiting for the first idle after a start
-	blocked      string    // watched for a question that nobody answers
+	blocked      string    // watched for an unanswered question
 	idleOf       string    // waiting for idle, or idle if idle is set
 	idle         bool      // idleOf is idle
 	program      bool      // waiting for the end of its program

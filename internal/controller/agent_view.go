@@ -113,13 +113,13 @@ func (a providerAgent) AwaitIdle(ctx context.Context) error {
 // output reports whether the agent is working or blocked, and a value that
 // changes with its output: its time or, where that is unknown, the screen.
 func (a providerAgent) output(ctx context.Context) (busy bool, version string, err error) {
-	doing, err := ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return activityOf(ctx, a.p, a.session) })
+	activity, err := ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return activityOf(ctx, a.p, a.session) })
 	if err != nil {
 		return false, "", err
 	}
-	busy = doing.State == runtime.ActivityWorking || doing.State == runtime.ActivityBlocked
-	if !doing.Last.IsZero() {
-		return busy, doing.Last.String(), nil
+	busy = activity.State == runtime.ActivityWorking || activity.State == runtime.ActivityBlocked
+	if !activity.Last.IsZero() {
+		return busy, activity.Last.String(), nil
 	}
 	version, err = a.Screen(ctx, screenLines)
 	return busy, version, err

@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// BlockedError ends a run because an agent asked and nobody answered.
+// BlockedError ends a run because an agent's question was not answered.
 type BlockedError struct {
 	Agent    string
 	Activity runtime.Activity
@@ -31,12 +31,12 @@ func (e *BlockedError) Error() string {
 	return text
 }
 
-// startupGrace is how long a known start-up dialog may stand before the agent
+// startupGrace is how long a known start-up dialog may be open before the agent
 // counts as blocked: gc may be answering it.
 const startupGrace = 3 * time.Second
 
-// watchBlocked watches every running agent of a run that ends by itself: one
-// that asks would keep it going forever.
+// watchBlocked watches every running agent of a run that ends by itself: an
+// unanswered question would keep it going forever.
 func (g *goal) watchBlocked() {
 	if g.o.Until == UntilStopped || g.o.BlockedTimeout <= 0 && !g.o.FailOnBlocked || g.l.shutdown.begun || g.reached {
 		return
@@ -79,8 +79,8 @@ func (g *goal) awaitBlocked(ag *agentState, id, name string, served bool) {
 	})
 }
 
-// blockedTooLong returns once one question has stood for as long as the run
-// allows, with nobody attached to answer it.
+// blockedTooLong returns once one question has been open for as long as the run
+// allows with no one attached to answer it.
 func (g *goal) blockedTooLong(ctx context.Context, name string, served bool) (runtime.Activity, error) {
 	w, ok := runtime.As[runtime.Waiter](g.p)
 	if !ok {
@@ -111,7 +111,7 @@ func (g *goal) blockedTooLong(ctx context.Context, name string, served bool) (ru
 	}
 }
 
-// blockedLimit is how long the question may stand.
+// blockedLimit is how long the question may stay open.
 func (g *goal) blockedLimit(a runtime.Activity, served bool) time.Duration {
 	limit := g.o.BlockedTimeout
 	if g.o.FailOnBlocked {
@@ -142,7 +142,7 @@ func unchanged(ctx context.Context, w runtime.Waiter, name string, d time.Durati
 	return false, err
 }
 
-// sameBlock reports whether the same question stands.
+// sameBlock reports whether the same question is still open.
 func sameBlock(a, b runtime.Activity) bool {
 	if b.State != runtime.ActivityBlocked {
 		return false

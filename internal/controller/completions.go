@@ -10,17 +10,16 @@ import (
 	"gascity.dev/gc/internal/process"
 )
 
-// Background is where background commands run, and where their ends wait for
-// owners that have no session there: idle-stopped agents, and those that another
-// provider hosts.
+// Background is where background commands run. Their completions wait there for
+// owners without a session: idle-stopped agents, and agents of other providers.
 type Background interface {
 	// Follow calls changed when it has connected and whenever a delivery may
 	// have been added, until ctx ends or the connection is lost.
 	Follow(ctx context.Context, changed func()) error
 	// Away returns the open deliveries to such owners, oldest first.
 	Away(ctx context.Context) ([]process.Delivery, error)
-	// Claim durably takes what is due to one of them in the name of by; nobody
-	// else types it then. Batch is "" if there is nothing to type.
+	// Claim durably claims the deliveries due to one of them in the name of by,
+	// which alone may type them then. Batch is "" if nothing is due.
 	Claim(ctx context.Context, owner, by string) (batch string, events []string, text string, err error)
 	// Settle reports the outcome of a claim: Delivered, Dead, or Pending for
 	// another try. Idempotent.

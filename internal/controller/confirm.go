@@ -29,17 +29,17 @@ func needsConfirming(c *runtime.Config) bool {
 // has ended. It does not count against max_parallel_starts.
 func (sr *starter) confirm(ag *agentState, spec *agent.Spec) {
 	sr.l.begin(ag, opConfirm)
-	over := make(chan struct{})
-	ag.op.over = over
+	exited := make(chan struct{})
+	ag.op.exited = exited
 	sr.ops.Go(func() {
 		var exit *runtime.Exit
 		var screen string
-		gone := endedEarly(sr.ctx, sr.p, spec, over)
+		gone := endedEarly(sr.ctx, sr.p, spec, exited)
 		if gone {
 			exit, screen = lastWords(sr.ops.ctx, sr.p, spec.Session)
 		}
 		sr.post(func() {
-			ag.op.over = nil
+			ag.op.exited = nil
 			if !gone {
 				sr.l.endOp(ag)
 				sr.running(ag)
@@ -56,10 +56,10 @@ func (sr *starter) confirm(ag *agentState, spec *agent.Spec) {
 	})
 }
 
-// endedEarly returns true if the session has ended. over is closed when the
+// endedEarly returns true if the session has ended. exited is closed when the
 // backend reports the end of a session of this name; cancelling ctx stops the
 // wait.
-func endedEarly(ctx context.Context, p runtime.Provider, spec *agent.Spec, over <-chan struct{}) (gone bool) {
+func endedEarly(ctx context.Context, p runtime.Provider, spec *agent.Spec, exited <-chan struct{}) (gone bool) {
 	names := programNames(&spec.Config)
 	limit := time.NewTimer(confirmLimit)
 	defer limit.Stop()
@@ -68,8 +68,8 @@ func endedEarly(ctx context.Context, p runtime.Provider, spec *agent.Spec, over 
 	for wait := firstConfirm; ; wait *= 2 {
 		last := false
 		select {
-		case <-over:
-			over = nil
+		case <-exited:
+			exited = nil
 		case <-limit.C:
 			last = true
 		case <-again.C:
@@ -91,7 +91,7 @@ func endedEarly(ctx context.Context, p runtime.Provider, spec *agent.Spec, over 
 }
 
 // programNames returns the program that a command line runs, if its first word
-// tells; nil for what the shell does itself.
+// names one; nil for shell builtins and syntax.
 func programNames(c *runtime.Config) []string {
 	shell := "sh"
 	for _, env := range []map[string]string{c.Env, c.BaseEnv} {

@@ -26,7 +26,7 @@ func (rs *roster) desired() plan.Desired {
 	return d
 }
 
-// dependencies replaces pools by their members.
+// dependencies replaces pools with their members.
 func (rs *roster) dependencies(list []string) []string {
 	var out []string
 	for i, name := range list {

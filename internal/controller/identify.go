@@ -75,8 +75,8 @@ func (ag *agentState) neverMade(exit *runtime.Exit) bool {
 }
 
 // neverStarted takes back a start that made no session: an earlier controller
-// died before it, or the backend failed it. That is no crash, and a one_shot has
-// not had its run.
+// died before it, or the backend failed it. It is not a crash, and a one_shot
+// may still run.
 func (ob *observer) neverStarted(ag *agentState) {
 	failed := ag.seen.Record.Unsure
 	ag.seen.Record.CutShort()
@@ -108,8 +108,8 @@ func (ob *observer) identify(ag *agentState, a probeResult) {
 	}
 }
 
-// claim is what the session says of itself. A drain that an earlier controller
-// began gets limit.
+// claim returns what the session says about itself. limit applies to a drain
+// that an earlier controller began.
 func (a *probeResult) claim(limit time.Duration) plan.Claim {
 	c := plan.Claim{
 		City: a.meta[agent.MetaCityPath], Agent: a.meta[agent.MetaAgent],
@@ -168,9 +168,9 @@ func (e *environment) of(ctx context.Context, scan runtime.ProcessTableScanner, 
 	return nil, e.err
 }
 
-// byEnvironment learns whose an unmarked session is: a start that was cut short
-// left it so. Without a process table the intent on record decides: nobody else
-// claims the session.
+// byEnvironment finds the owner of an unmarked session, which a start that was
+// cut short leaves behind. Without a process table the recorded intent decides,
+// because no one else claims the session.
 func (a *probeResult) byEnvironment(ctx context.Context, p runtime.Provider, env *environment) error {
 	scan, ok := runtime.As[runtime.ProcessTableScanner](p)
 	if !ok {

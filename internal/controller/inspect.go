@@ -83,9 +83,9 @@ func (a *probeResult) details(ctx context.Context, p runtime.Provider) error {
 		}
 	}
 	if a.active {
-		doing, e := ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return activityOf(ctx, p, a.session) })
-		a.activity, err = doing.Last, e
-		a.working = doing.State == runtime.ActivityWorking || doing.State == runtime.ActivityBlocked
+		activity, e := ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return activityOf(ctx, p, a.session) })
+		a.activity, err = activity.Last, e
+		a.working = activity.State == runtime.ActivityWorking || activity.State == runtime.ActivityBlocked
 	}
 	return err
 }

@@ -40,8 +40,8 @@ func (rs *roster) beginRun() {
 	}
 }
 
-// leaveOtherHosts gives up sessions that another provider hosts: they did not
-// crash, this one just does not have them.
+// leaveOtherHosts gives up sessions that another provider hosts: this provider
+// does not have them, but they did not crash.
 func (rs *roster) leaveOtherHosts() {
 	for name, r := range rs.records {
 		if !r.Open || r.Host == "" || r.Host == rs.o.ProviderName {

@@ -10,7 +10,7 @@ import (
 // mailbox hands functions to the loop's goroutine, which alone reads it.
 type mailbox struct {
 	inbox  chan func()
-	done   chan struct{} // closed when nobody reads the inbox any more
+	done   chan struct{} // closed when the inbox is no longer read
 	awaits []await       // belong to the loop's goroutine
 }
 

@@ -40,7 +40,7 @@ type report struct {
 
 // Spawn starts a controller in the background, in a session of its own, and
 // returns its status once the first reconcile is done. An error is the
-// controller's, with its hint; no controller is left then.
+// controller's, with its hint; the controller has ended then.
 //
 // Cancelling ctx stops only the wait; the controller goes on.
 func Spawn(ctx context.Context, o SpawnOptions) (api.Status, error) {

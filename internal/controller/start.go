@@ -125,7 +125,7 @@ func launch(ctx context.Context, p runtime.Provider, spec *agent.Spec, inst agen
 // saveRetry is the pause after a start whose record could not be saved.
 const saveRetry = 2 * time.Second
 
-// notSaved puts off a start that was not begun. It is no crash of the agent.
+// notSaved puts off a start that was not begun. It does not count as a crash.
 func (sr *starter) notSaved(ag *agentState, before session.Record, err error) {
 	r := &ag.seen.Record
 	before.Stopped, before.Suspended, before.IdleStopped, before.Drained = r.Stopped, r.Suspended, r.IdleStopped, r.Drained

@@ -52,22 +52,22 @@ func (sp *stops) gently(ag *agentState, why string) {
 // how the session ended: by its exit event or as kept by the backend, nil if
 // unknown.
 func (sp *stops) endSession(ag *agentState, stop func() error, done func(*runtime.Exit, error)) {
-	var over chan struct{}
+	var exited chan struct{}
 	if sp.l.events.ch != nil {
-		over = make(chan struct{})
-		ag.op.over = over
+		exited = make(chan struct{})
+		ag.op.exited = exited
 	}
 	name, started := ag.seen.Session, ag.seen.Record.Started
 	sp.ops.Go(func() {
 		err := stop()
 		var kept *runtime.Exit
 		if err == nil {
-			if kept = keptExit(sp.ops.ctx, sp.p, name, started); kept == nil && over != nil {
-				awaitOver(sp.ops.ctx, over)
+			if kept = keptExit(sp.ops.ctx, sp.p, name, started); kept == nil && exited != nil {
+				awaitExit(sp.ops.ctx, exited)
 			}
 		}
 		sp.post(func() {
-			ag.op.over = nil
+			ag.op.exited = nil
 			if ag.op.exit != nil {
 				kept = ag.op.exit
 			}
@@ -89,11 +89,11 @@ func keptExit(ctx context.Context, p runtime.Provider, name string, since time.T
 	return exit
 }
 
-func awaitOver(ctx context.Context, over <-chan struct{}) {
+func awaitExit(ctx context.Context, exited <-chan struct{}) {
 	limit := time.NewTimer(exitTime)
 	defer limit.Stop()
 	select {
-	case <-over:
+	case <-exited:
 	case <-limit.C:
 	case <-ctx.Done():
 	}

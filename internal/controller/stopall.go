@@ -57,7 +57,7 @@ type stopper struct {
 // stopAll ends sessions as fast as they allow, within limit for all of them: it
 // interrupts those that are working, then hangs up on the rest, dependents
 // first, and kills what remains after limit. Closing now kills at once. A limit
-// ≤ 0 interrupts nobody and kills at once.
+// ≤ 0 interrupts nothing and kills at once.
 func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit time.Duration, now <-chan struct{}) error {
 	s := &stopper{p: p, targets: targets, deadline: time.Now().Add(limit)}
 	finished := make(chan struct{})
@@ -131,10 +131,10 @@ func (s *stopper) interrupt(ctx context.Context, left map[string]target, now <-c
 // busy returns the sessions that are working, and those whose activity is
 // unknown.
 func (s *stopper) busy(ctx context.Context, left map[string]target) (working, unknown map[string]target) {
-	doing := activities(ctx, s.p, slices.Collect(maps.Keys(left)))
+	latest := activities(ctx, s.p, slices.Collect(maps.Keys(left)))
 	working, unknown = map[string]target{}, map[string]target{}
 	for name, t := range left {
-		switch a := doing[name]; a.State {
+		switch a := latest[name]; a.State {
 		case runtime.ActivityWorking, runtime.ActivityStarting, runtime.ActivityStuck:
 			working[name] = t
 		case "", runtime.ActivityUnknown:
@@ -245,9 +245,9 @@ func (w *politeWait) look(ctx context.Context) {
 	gone := func(name string, _ target) bool { _, ok := w.left[name]; return !ok }
 	maps.DeleteFunc(w.working, gone)
 	maps.DeleteFunc(w.unknown, gone)
-	doing := activities(ctx, w.p, slices.Collect(maps.Keys(w.working)))
+	latest := activities(ctx, w.p, slices.Collect(maps.Keys(w.working)))
 	maps.DeleteFunc(w.working, func(name string, _ target) bool {
-		switch doing[name].State {
+		switch latest[name].State {
 		case runtime.ActivityIdle, runtime.ActivityDone, runtime.ActivityBlocked, runtime.ActivityError:
 			return true
 		}

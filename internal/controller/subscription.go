@@ -71,9 +71,9 @@ func (sb *subscription) take(ev runtime.Event, ok bool) {
 		if ev.Exit != nil && !ev.Exit.Time.Before(ag.seen.Record.Started) {
 			ag.op.exit = ev.Exit
 		}
-		if ag.op.over != nil {
-			close(ag.op.over)
-			ag.op.over = nil
+		if ag.op.exited != nil {
+			close(ag.op.exited)
+			ag.op.exited = nil
 		}
 	case ag.foreign || ag.seen.Presence == plan.Unknown:
 		sb.l.observer.observe()

@@ -18,7 +18,7 @@ type suspensions struct {
 	byKey map[string]session.Suspension
 }
 
-// by says who suspended an agent; "" if nobody did.
+// by names what suspended an agent; "" if it is not suspended.
 func (su *suspensions) by(ag *agentState) string {
 	switch {
 	case ag.seen.Record.Suspended:
@@ -141,7 +141,7 @@ func (c *calls) SetDrained(ctx context.Context, list []string, on bool) error {
 	})
 }
 
-// durably makes a change on the loop, observes at once, and waits until the
+// durably makes a change on the loop, observes at once, and returns when the
 // change is on disk.
 func (c *calls) durably(ctx context.Context, change func() ([]*session.Commit, error)) error {
 	var commits []*session.Commit

@@ -28,7 +28,7 @@ type waitList struct {
 // waiting is a stored wait and its progress.
 type waiting struct {
 	session.Wait
-	saving bool // not on disk yet: it wakes nobody
+	saving bool // not on disk yet: it must not wake its agent
 	isMet  bool // while it was being saved
 	asking bool
 	cancel context.CancelFunc // ends the query in flight

@@ -12,21 +12,21 @@ type Agent interface {
 	Type(ctx context.Context, text string) (Outcome, error)
 	// Screen returns the last lines of the screen and its history; 0 = all.
 	Screen(ctx context.Context, lines int) (string, error)
-	// CursorLine returns the line with the cursor; known is false where that
-	// cannot be told.
+	// CursorLine returns the line with the cursor; known is false if the
+	// cursor's position is unknown.
 	CursorLine(ctx context.Context) (line string, known bool, err error)
-	// Press presses a key; ErrNoKeys where that is not possible.
+	// Press presses a key; ErrNoKeys if the session takes none.
 	Press(ctx context.Context, key string) error
 }
 
-// Result is what typing a message came to.
+// Result is the outcome of typing a message.
 type Result int
 
 // The results.
 const (
 	NotSubmitted Result = iota // refused, blocked, or left as a draft
 	Submitted
-	Unverified // typed and entered; whether it was submitted cannot be told
+	Unverified // typed and entered; whether it was submitted is unknown
 	Withdrawn  // typed, not submitted, and taken out of the composer again
 )
 

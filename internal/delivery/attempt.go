@@ -16,7 +16,7 @@ var (
 
 const (
 	typeTimeout = 2 * time.Minute        // for one try to type
-	stillTime   = 500 * time.Millisecond // without a change: what was typed is shown, and Enter is no newline of a paste
+	stillTime   = 500 * time.Millisecond // without a change: what was typed is shown, and Enter does not count as part of a paste
 	stillPoll   = 100 * time.Millisecond
 	stillLimit  = 10 * time.Second
 	stillLines  = 40              // of the screen
@@ -27,7 +27,7 @@ const (
 // Attempt is one try to deliver a message, or to find out what became of one.
 type Attempt struct {
 	Agent Agent
-	Tags  []string // all stand in the message's text and nowhere else
+	Tags  []string // all occur in the message's text and nowhere else
 }
 
 // Type types the message and returns its state: Delivered, Dead, or Pending for
@@ -74,12 +74,12 @@ func (a *Attempt) Resolve(ctx context.Context, state State, detail string) (Stat
 		}
 		return final, why, err
 	case shown:
-		return Delivered, "it stands on the screen", nil
+		return Delivered, "it is on the screen", nil
 	}
 	return state, detail, nil
 }
 
-// finishDraft submits the message that stands in the composer, or removes it.
+// finishDraft submits the message that is in the composer, or removes it.
 func (a *Attempt) finishDraft(ctx context.Context) (State, string, error) {
 	err := a.Agent.Press(ctx, "Enter")
 	if errors.Is(err, ErrNoKeys) {
@@ -93,7 +93,7 @@ func (a *Attempt) finishDraft(ctx context.Context) (State, string, error) {
 		return "", "", err
 	}
 	if taken {
-		return Delivered, "it stood in the composer and was submitted", nil
+		return Delivered, "it was in the composer and was submitted", nil
 	}
 	if err := a.Agent.Press(ctx, "C-u"); err != nil {
 		return "", "", err
@@ -115,9 +115,9 @@ func (a *Attempt) awaitTaken(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// awaitStill waits until the screen does not change, stillLimit at most. On a busy
-// machine a program may not yet show what was typed just before its typist died,
-// and agents take an Enter that follows at once for a newline of the paste.
+// awaitStill waits until the screen does not change, stillLimit at most. On a
+// busy machine a program may not yet show what was typed just before its typist
+// died, and agents take an Enter that follows at once as part of the paste.
 func (a *Attempt) awaitStill(ctx context.Context) error {
 	last, since := "", time.Time{}
 	for begin := time.Now(); time.Since(begin) < stillLimit; {
@@ -139,8 +139,8 @@ func (a *Attempt) awaitStill(ctx context.Context) error {
 	return nil
 }
 
-// find looks for the tags on the screen and in the history. draft: they stand on
-// the cursor's line, or on the last line where the cursor's is unknown.
+// find looks for the tags on the screen and in the history. draft: they are on
+// the cursor's line, or on the last line if the cursor's is unknown.
 func (a *Attempt) find(ctx context.Context) (shown, draft bool, err error) {
 	text, err := a.Agent.Screen(ctx, 0)
 	if errors.Is(err, ErrGone) {

@@ -1,5 +1,5 @@
-// Package delivery is the way of a message to an agent: a nudge, the note of a
-// wait, the end of a background command.
+// Package delivery brings a message to an agent: a nudge, the note of a wait,
+// the end of a background command.
 //
 // Its invariant: a message that may have been typed is never typed again unless
 // it was positively not submitted. [Progress] is the state machine, a pure
@@ -76,8 +76,8 @@ func ahead(t, now time.Time, most time.Duration) bool {
 	return !t.IsZero() && d > 0 && d <= most
 }
 
-// Expired reports whether its time is over while it waits: for its agent, or for
-// whoever types it to report.
+// Expired reports whether its time ran out while it waited for its agent, or
+// for the report of the process that types it.
 func (p *Progress) Expired(policy Policy, now time.Time) bool {
 	waits := p.State == Pending || p.State == Injecting && p.By != ""
 	return waits && now.Sub(p.Created) >= policy.Lifetime
@@ -152,8 +152,8 @@ func (policy Policy) pause(tries int) time.Duration {
 	return min(policy.FirstPause<<min(max(tries-1, 0), 10), policy.MaxPause)
 }
 
-// Consume records that the recipient learned of it otherwise. ErrState once it
-// may have been typed: then the message wins.
+// Consume records that the recipient learned of it in another way. ErrState
+// once it may have been typed: then the message wins.
 func (p *Progress) Consume(now time.Time) error {
 	if p.State != Pending && p.State != Leased {
 		return p.refuse("consume")
@@ -181,7 +181,7 @@ func (p *Progress) GiveUp(now time.Time, why string) error {
 }
 
 // Recover brings it to its state after its lease holder crashed. What may have
-// been typed stays as it is: only a look at the screen tells.
+// been typed stays as it is: only the screen shows whether it was.
 func (p *Progress) Recover(now time.Time) {
 	if p.State == Leased {
 		p.to(Pending, now, p.Detail)

@@ -31,7 +31,7 @@ func TestOldTimes(t *testing.T) {
 // the system's says.
 func TestKeptByTheMonotonicClock(t *testing.T) {
 	wall := t0.Add(365 * 24 * time.Hour)
-	r := Record{ID: "1", Status: Completed, Ended: wall, Over: t0}
+	r := Record{ID: "1", Status: Completed, Ended: wall, MonoEnd: t0}
 	if ids, next := Overdue([]Record{r}, nil, t0.Add(time.Hour)); len(ids) != 0 || !next.Equal(t0.Add(KeepMost)) {
 		t.Errorf("dropped %v, next %v", ids, next)
 	}

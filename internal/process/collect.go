@@ -12,14 +12,14 @@ import (
 func Overdue(all []Record, open map[string]bool, now time.Time) (ids []string, next time.Time) {
 	kept := make(map[string]int)
 	newest := slices.Clone(all)
-	slices.SortStableFunc(newest, func(a, b Record) int { return b.over().Compare(a.over()) })
+	slices.SortStableFunc(newest, func(a, b Record) int { return b.endedAt().Compare(a.endedAt()) })
 	for i := range newest {
 		r := &newest[i]
 		if !r.Status.Ended() || open[r.EventID()] {
 			continue
 		}
 		kept[r.Owner]++
-		until := r.over().Add(KeepMost)
+		until := r.endedAt().Add(KeepMost)
 		if seen := r.Seen.Add(KeepSeen); !r.Seen.IsZero() && seen.Before(until) {
 			until = seen
 		}
@@ -33,11 +33,11 @@ func Overdue(all []Record, open map[string]bool, now time.Time) (ids []string, n
 	return ids, next
 }
 
-// over is when the command ended, by the monotonic clock. Records of earlier
+// endedAt is when the command ended, by the monotonic clock. Records of earlier
 // programs have only the system's time.
-func (r *Record) over() time.Time {
-	if r.Over.IsZero() {
+func (r *Record) endedAt() time.Time {
+	if r.MonoEnd.IsZero() {
 		return r.Ended
 	}
-	return r.Over
+	return r.MonoEnd
 }

@@ -6,8 +6,7 @@ import (
 	"gascity.dev/gc/internal/delivery"
 )
 
-// DeliveryState is how far the end of a command has come on its way to its
-// owner.
+// DeliveryState is how far the report of a command's end has come.
 type DeliveryState = delivery.State
 
 // The states that the delivery of an end can have.
@@ -20,14 +19,14 @@ const (
 	Dead      = delivery.Dead
 )
 
-// MaxBatch is the most ends that one message carries.
+// MaxBatch is the maximum number of ends in one message.
 const MaxBatch = 10
 
 // Policy holds the times of deliveries.
 var Policy = delivery.Policy{Lease: 30 * time.Second, FirstPause: time.Second, MaxPause: time.Minute, Lifetime: 24 * time.Hour}
 
-// Delivery is one end on its way to its owner. Its route is the owner's name on
-// a node ("" is this one).
+// Delivery is the report of one end to the command's owner. Its route is the
+// owner's name on a node ("" is this one).
 type Delivery struct {
 	Event   string `json:"eventId"`
 	Session string `json:"sessionId"`

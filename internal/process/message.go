@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Tag marks a message about an event, for people, for agents, and for a search
+// Tag marks a message about an event, for people and agents, and to find it
 // after a crash.
 func Tag(eventID string) string { return "[gc:evt " + eventID + "]" }
 
@@ -18,8 +18,8 @@ const (
 	messageCommand = 120
 )
 
-// Message tells an owner of ended commands, oldest first. The tags come last, so
-// that a message that is cut short has none.
+// Message reports ended commands to their owner, oldest first. The tags come
+// last: a message that is cut short has none.
 func Message(events []Event) string {
 	tail := messageTail
 	if len(events) > 1 {

@@ -33,7 +33,7 @@ const (
 // Ended reports whether the status is final.
 func (s Status) Ended() bool { return s != Running }
 
-// When the owner is told of the end.
+// When the owner is notified of the end.
 const (
 	NotifyAuto    = "auto"    // if the command went to the background and the owner has not seen the end
 	NotifyAlways  = "always"  // even if the owner was there
@@ -48,7 +48,7 @@ const (
 	IntentTimeout  = "timeout"
 	IntentIdle     = "idle timeout"
 	IntentKill     = "killed on request"
-	IntentShutdown = "gc was shut down" // wakes nobody
+	IntentShutdown = "gc was shut down" // does not wake the owner
 )
 
 // Limits.
@@ -101,8 +101,8 @@ type Record struct {
 	Seen     time.Time     `json:"seen,omitzero"`  // when the owner saw the end
 
 	// By the monotonic clock: for limits, and for how long the record is kept.
-	Begun time.Time `json:"begun,omitzero"`
-	Over  time.Time `json:"over,omitzero"`
+	MonoStart time.Time `json:"begun,omitzero"`
+	MonoEnd   time.Time `json:"over,omitzero"`
 }
 
 // EventID is the id of the event of the command's end. It is derived from the
@@ -147,8 +147,8 @@ func (r Record) Finish(e End) Record {
 		return r
 	}
 	r.ExitCode, r.Signal, r.Reason, r.Ended, r.Tail = e.Code, e.Signal, e.Reason, e.At, e.Tail
-	if r.Over = e.Now; r.Over.IsZero() {
-		r.Over = e.At
+	if r.MonoEnd = e.Now; r.MonoEnd.IsZero() {
+		r.MonoEnd = e.At
 	}
 	r.Duration = e.Took
 	if r.Duration <= 0 && !r.Started.IsZero() {
@@ -171,7 +171,7 @@ func (r Record) Finish(e End) Record {
 	return r
 }
 
-// Wakes reports whether the owner is told of the end of an ended record.
+// Wakes reports whether the owner of an ended record is notified of the end.
 func (r *Record) Wakes() bool {
 	if r.Owner == "" || r.Intent == IntentShutdown {
 		return false

@@ -14,13 +14,13 @@ import (
 // Sizes of a ring, in bytes.
 const (
 	RingHead = 1 << 20 // the first output is always kept
-	RingTail = 7 << 20 // and so much of the latest
+	RingTail = 7 << 20 // and this much of the latest
 )
 
-// The file of a ring: a header, the head, and the tail, in which the byte at
-// offset o of the output stands at (o-RingHead) mod RingTail. The header is
-// written after the bytes it counts, in one small write: a kill in between
-// leaves the old one, and the bytes come again.
+// The file of a ring: a header, the head, and the tail, which stores the byte
+// at offset o of the output at (o-RingHead) mod RingTail. The header is written
+// after the bytes it counts, in one small write: a kill in between leaves the
+// old one, and the bytes come again.
 //
 //	u64 magic, bytes, lines, last byte, gaps   little endian
 //	gaps × u64 from, to, lines      output that could not be written

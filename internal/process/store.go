@@ -93,7 +93,7 @@ func (Store) Finish(tx *store.Tx, id string, e End) (r Record, first bool, err e
 	if r.Wakes() {
 		d := Delivery{
 			Event: r.EventID(), Session: id, Owner: r.Owner, Always: r.Notify == NotifyAlways,
-			Progress: delivery.Progress{State: Pending, Created: r.Over, Updated: r.Over},
+			Progress: delivery.Progress{State: Pending, Created: r.MonoEnd, Updated: r.MonoEnd},
 		}
 		if err := deliveries.Put(tx, d.Event, d); err != nil {
 			return r, false, err

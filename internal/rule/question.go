@@ -85,7 +85,7 @@ var heading = sync.OnceValue(func() *regexp.Regexp {
 
 func (p paragraph) asks() bool { return slices.ContainsFunc(p.lines, asking().MatchString) }
 
-// wants reports whether it is, or may be, what must be answered.
+// wants reports whether it is, or may be, the question.
 func (p paragraph) wants() bool {
 	return p.asks() || slices.ContainsFunc(p.lines, heading().MatchString)
 }

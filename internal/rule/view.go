@@ -18,7 +18,7 @@ type DialogView struct {
 	Ready  string // the prefix of the agent's composer; "": unknown
 }
 
-// TextView is a screen of which only the text is known.
+// TextView is a screen with only its text.
 func TextView(screen string) DialogView {
 	return DialogView{Lines: withoutScrollbar(strings.Split(screen, "\n")), Cursor: -1}
 }

@@ -12,7 +12,7 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Record is what is known of one agent's sessions.
+// Record is what is known about one agent's sessions.
 type Record struct {
 	Agent   string `json:"agent"`
 	Session string `json:"session"` // the session's name

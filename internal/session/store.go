@@ -120,8 +120,8 @@ func (b *Store) Now() time.Time { return b.clock.Now() }
 // Wall converts a time of the monotonic clock to the system's, for people.
 func (b *Store) Wall(t time.Time) time.Time { return b.clock.Wall(t) }
 
-// Close writes what is pending and closes the file. The error tells what the
-// disk did not take, which is lost.
+// Close writes what is pending and closes the file. The error says what could
+// not be written and is lost.
 func (b *Store) Close() error {
 	b.mu.Lock()
 	if b.closed {
@@ -268,8 +268,8 @@ func (b *Store) writer() {
 // retryWrite is the pause after a failed write.
 const retryWrite = time.Second
 
-// flush writes what is pending. What the disk does not take is kept and retried,
-// the newest of each key: it is lost only if the program ends.
+// flush writes what is pending. What could not be written is kept, the newest
+// of each key, and retried: it is lost only if the program ends.
 func (b *Store) flush() {
 	b.mu.Lock()
 	group, t, list := b.pending, b.commit, b.events

@@ -61,15 +61,15 @@ type Detector struct {
 	revision   uint64 // of the screen last read
 	display    display
 
-	// asksSince is since when a status rule says that the program asks something
-	// that is not in sight.
+	// asksSince is when a status rule first reported a question that is not in
+	// sight.
 	asksSince    time.Time
-	titleIdle    time.Time // since when the title says idle; zero: it does not
+	titleIdle    time.Time // when the title began to say idle; zero: it does not
 	firstTaken   bool      // the message of the command line has been taken, or is given up
-	firstIdle    time.Time // since when it is waited for although the program looks idle
+	firstIdle    time.Time // when the wait for it began although the program looks idle
 	previous     Finding   // the last answer, for Since
 	asked        *Pending
-	missingSince time.Time // since when the last answer's question is out of sight; zero: it is visible
+	missingSince time.Time // when the last answer's question went out of sight; zero: it is visible
 	holding      bool      // it is still in force
 }
 

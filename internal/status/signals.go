@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// holdIdle is how long an idle report must stand after work: agents send it
+// holdIdle is how long an idle report must last after work: agents send it
 // briefly between two steps.
 const holdIdle = 1500 * time.Millisecond
 

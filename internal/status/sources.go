@@ -200,14 +200,13 @@ func (d *Detector) stillWorking(x Finding) Finding {
 	return x
 }
 
-// turnHold is how long a title that says idle must stand after work: agents
-// also change it between two steps of a turn.
+// turnHold is how long a title that says idle must last after work: agents also
+// change it between two steps of a turn.
 const turnHold = 150 * time.Millisecond
 
-// idleAfter returns when an idle rule counts. If the title said before that the
-// program works or is idle, the program reads its input, and only the title
-// counts: whatever is painted beside it is not work, unless something was
-// typed.
+// idleAfter returns when an idle rule counts. If the title has shown work or
+// idleness before, the program reads its input and only the title counts:
+// anything painted beside it is not work, unless something was typed.
 func (d *Detector) idleAfter(r *rule.Status, last, typed, now time.Time) time.Time {
 	if r.State != Idle || r.Region != rule.Title {
 		d.titleIdle = time.Time{}

@@ -67,10 +67,10 @@ func (cmd *Command) running() time.Duration {
 
 // age is running. mu is held.
 func (cmd *Command) age() time.Duration {
-	if cmd.rec.Begun.IsZero() { // an earlier program wrote it
+	if cmd.rec.MonoStart.IsZero() { // an earlier program wrote it
 		return max(0, time.Since(cmd.rec.Started))
 	}
-	return max(0, cmd.c.since(cmd.rec.Begun))
+	return max(0, cmd.c.since(cmd.rec.MonoStart))
 }
 
 // finish saves the end of a command and announces it.

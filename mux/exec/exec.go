@@ -236,7 +236,7 @@ func (c *Commands) plan(r *api.ExecRequest) (process.Record, api.CreateRequest, 
 	}
 	rec := process.Record{
 		ID: id, Label: r.Label, Command: commandLine(r), WorkDir: r.WorkDir, PTY: r.PTY, Owner: r.Owner, CallID: r.CallID,
-		Key: r.Key, Notify: r.Notify, Background: r.Background, Follow: r.Follow, Created: time.Now(), Begun: c.Now(), Status: process.Running,
+		Key: r.Key, Notify: r.Notify, Background: r.Background, Follow: r.Follow, Created: time.Now(), MonoStart: c.Now(), Status: process.Running,
 		IdleTimeout: time.Duration(max(0, r.IdleTimeoutMS)) * time.Millisecond,
 	}
 	switch {

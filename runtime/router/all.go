@@ -11,9 +11,9 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// ListRunning implements runtime.Provider. If a backend cannot be asked, the names
-// that the others gave come with the error: nothing is known about names that are
-// not among them.
+// ListRunning implements runtime.Provider. If a backend does not answer, the
+// names of the others are returned with the error; whether any other name runs
+// is unknown.
 func (r *Router) ListRunning(ctx context.Context, prefix string) ([]string, error) {
 	backends := r.list()
 	lists := make([][]string, len(backends))
@@ -40,7 +40,7 @@ func (r *Router) ListRunning(ctx context.Context, prefix string) ([]string, erro
 	return slices.Compact(names), errors.Join(errs...)
 }
 
-// correct takes over where running sessions are.
+// correct records where running sessions are.
 func (r *Router) correct(seen map[string][]*backend) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

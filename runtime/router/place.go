@@ -49,12 +49,12 @@ func (r *Router) remember(name string, b *backend) {
 }
 
 // find returns the backend where the session lives or last lived, or the home of
-// one that no backend knows. A backend that cannot be asked is an error, unless
+// one that no backend knows. A backend that does not answer is an error, unless
 // another one has the session.
 //
-// A session with a known place is looked for nowhere else: a backend that hangs
-// delays its own sessions only. ListRunning corrects the place of a session that
-// another gc process moved.
+// A session whose place is known is not searched for elsewhere, so a backend
+// that hangs delays only its own sessions. ListRunning corrects the place of a
+// session that another gc process moved.
 func (r *Router) find(ctx context.Context, name string) (*backend, error) {
 	if b := r.remembered(name); b != nil {
 		return b, nil
@@ -87,8 +87,8 @@ func unknownPlace(name string, err error) error {
 	return fmt.Errorf("where %s lives: %w: %w", name, runtime.ErrBackendUnreachable, err)
 }
 
-// others returns the backends, except one, in which the session runs. It asks them
-// at the same time.
+// others returns the backends other than except in which the session runs. It
+// asks all of them at once.
 func (r *Router) others(ctx context.Context, name string, except *backend) ([]*backend, error) {
 	list := r.list()
 	found := make([]bool, len(list))

@@ -3,9 +3,9 @@
 // (hybrid).
 //
 // Its invariant: a call goes to the backend where the session lives, whatever the
-// config says meanwhile; and a backend that cannot be asked makes an answer
-// unknown, never "not running". It keeps nothing on disk and never moves a session.
-// It serves cities that mix providers; only cmd/gc makes one.
+// config says meanwhile; and a backend that does not answer makes the result
+// unknown, never "not running". It keeps nothing on disk and never moves a
+// session. It serves cities that mix providers; only cmd/gc makes one.
 package router
 
 import (

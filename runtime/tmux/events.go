@@ -12,7 +12,7 @@ import (
 )
 
 // tmux does not notify control clients of a program's end while the pane remains, and
-// notices from a hook may crash it (see quiet.go). So the kernel is asked: every
+// notices from a hook may crash it (see quiet.go). So we ask the kernel: every
 // session's program is a process on this machine.
 
 // eventRoom is how many events a subscriber may lag before it is dropped.

@@ -244,8 +244,9 @@ func (p *Provider) get(ctx context.Context, target string) (pane, error) {
 	}
 }
 
-// looksUncollected is after how many queries tmux must have missed a SIGCHLD, as it
-// does about once in a hundred times. It waits for all children at the next one.
+// looksUncollected is the number of queries after which tmux must have missed a
+// SIGCHLD, which happens about one time in a hundred. At the next SIGCHLD it
+// waits for all children.
 const looksUncollected = 8
 
 // live returns the session of the name if its program runs.

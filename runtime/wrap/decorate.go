@@ -2,8 +2,8 @@
 // puts the input of a session in order.
 //
 // It owns the one forwarding base (Forward), which wrappers and the router embed,
-// and knows the contract and nothing of any backend. Whoever makes a provider for
-// the rest of the program calls Decorate, once.
+// and knows the contract and nothing of any backend. Code that makes a provider
+// for the rest of the program calls Decorate once.
 package wrap
 
 import "gascity.dev/gc/runtime"

@@ -14,7 +14,7 @@ type Kind int
 // Kinds of calls.
 const (
 	Open  Kind = iota // takes as long as its context: Start, Attach, Exec, waits
-	Query             // asks, or changes what the backend keeps
+	Query             // reads, or changes what the backend stores
 	Input             // types into the session
 	Stop              // ends processes
 	Copy              // moves files or runs commands
@@ -32,15 +32,16 @@ type Call struct {
 // routes providers embeds it, overrides what it treats differently, and adds the
 // methods about all sessions.
 //
-// An optional interface that the target lacks is the interface's own "unsupported"
-// error, ErrSessionNotFound when no such session runs.
+// If the target lacks the optional interface, the call fails with that
+// interface's "unsupported" error, or with ErrSessionNotFound if no such
+// session runs.
 type Forward struct {
 	// Send picks the target of the call and calls do with it, at most once. It
 	// returns do's error, or its own.
 	Send func(ctx context.Context, c Call, do func(context.Context, runtime.Provider) error) error
 }
 
-// get sends a call that has an answer.
+// get sends a call that returns a value.
 func get[T any](ctx context.Context, f Forward, c Call, do func(context.Context, runtime.Provider) (T, error)) (T, error) {
 	var answer T
 	err := f.Send(ctx, c, func(ctx context.Context, p runtime.Provider) (err error) {
@@ -72,7 +73,7 @@ func extended[X, T any](ctx context.Context, f Forward, c Call, what string, lac
 	})
 }
 
-// act is extended for a call without an answer.
+// act is extended for a call that returns only an error.
 func act[X any](ctx context.Context, f Forward, c Call, what string, lacking error, do func(context.Context, X) error) error {
 	_, err := extended(ctx, f, c, what, lacking, func(ctx context.Context, x X) (struct{}, error) { return struct{}{}, do(ctx, x) })
 	return err

@@ -60,7 +60,7 @@ func Dial(dir string) (*Client, error) {
 	return c, nil
 }
 
-// dialError says why no connection came about.
+// dialError explains why the connection failed.
 func dialError(dir string, err error) error {
 	switch {
 	case noListener(err):

@@ -195,7 +195,8 @@ func (d *doctor) silent(dir string, why error) {
 	d.Fail("controller", hint, "pid %d is running but does not reply: %v", held.PID, why)
 }
 
-// noController tells a controller that does not listen from none.
+// noController distinguishes a controller that does not listen from a missing
+// one.
 func (d *doctor) noController(dir string) {
 	held, locked, err := api.Holder(dir)
 	switch {
@@ -249,7 +250,7 @@ func because(a api.AgentStatus) string {
 	return ""
 }
 
-// database opens and closes city.db, which nobody holds.
+// database opens and closes city.db, which no process holds.
 func (d *doctor) database(dir string) {
 	path := api.DBPath(dir)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -356,7 +357,7 @@ func executable(path string) bool {
 	return err == nil && !st.IsDir() && st.Mode()&0o111 != 0
 }
 
-// left reports sessions of the city that nobody controls.
+// left reports sessions of the city that no controller manages.
 func (d *doctor) left(ctx context.Context, p runtime.Provider, city string, sessions []string) {
 	for _, name := range sessions {
 		query, cancel := context.WithTimeout(ctx, queryTimeout)

@@ -2,7 +2,7 @@ package plan
 
 import "gascity.dev/gc/internal/agent"
 
-// Claim is what a running session, its metadata and its processes say of it.
+// Claim is what a running session, its metadata and its processes say about it.
 type Claim struct {
 	City         string // whose mark it bears; "" for none
 	Agent        string // "" if unknown
@@ -16,8 +16,8 @@ type Claim struct {
 	ProcessEpoch int64
 }
 
-// Adopter is who looks at a running session: its city, and what the city wants
-// under the session's name.
+// Adopter is the city that looks at a running session, and what it wants under
+// the session's name.
 type Adopter struct {
 	City    string
 	Run     string // id of this gc start
@@ -37,8 +37,8 @@ const (
 	Unmarked                 // as Adopted, but its start was cut short: mark it
 )
 
-// Adopt decides whose a running session is and returns what is known of it then.
-// s.Presence is as it was before.
+// Adopt decides who owns a running session and returns what is then known about
+// it. It does not change s.Presence.
 func Adopt(by Adopter, s Seen, c Claim) (Seen, Adoption) {
 	if c.City != by.City {
 		s.Owned = false

@@ -33,7 +33,7 @@ func (p *planner) unwanted(s *Seen) {
 	p.leave(s, why)
 }
 
-// leave ends a session, by a drain if a process is there to hear of it.
+// leave ends a session, by a drain if it has a process to ask.
 func (p *planner) leave(s *Seen, why string) {
 	switch s.Presence {
 	case Zombie:
@@ -54,7 +54,7 @@ func (p *planner) agent(w *Wanted, s *Seen) {
 	case s.Presence == Gone:
 		p.gone(w, s)
 	case !s.Owned:
-		// Another city's session, or a stranger's, has the name.
+		// A session that is not this city's has the name.
 	case s.Occupant != "" && s.Occupant != s.Agent: // the session runs another agent
 		p.leave(s, WhyMoved)
 	case s.Record.Stopped:

@@ -130,7 +130,7 @@ func (h *host) ends() error {
 
 func (h *host) runs() error { return h.r.prints("true", "is-running", h.name, "") }
 
-// gone checks that an operation fails without a session.
+// failsAsGone checks that an operation fails without a session.
 func (r *run) failsAsGone(op, stdin string, args ...string) error {
 	a, err := r.call(op, r.name(), stdin, args...)
 	switch {

@@ -20,7 +20,7 @@ const (
 // Wide is the Property of a code point that takes two columns and has no class.
 const Wide Property = 2
 
-// Class is what matters of a code point for the boundaries of characters (UAX 29
+// Class is the role of a code point at the boundaries of characters (UAX 29
 // table 2, with Indic_Conjunct_Break).
 type Class byte
 

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -53,6 +54,22 @@ func TestStatusCheck(t *testing.T) {
 	} {
 		if bad.Check() == nil {
 			t.Errorf("accepted %+v", bad)
+		}
+	}
+}
+
+// TestStatusJSON: rules are stored with a session and hashed with a config.
+func TestStatusJSON(t *testing.T) {
+	for _, text := range []string{
+		`{"name":"a","state":"idle"}`,
+		`{"name":"a","state":"blocked","kind":"auth","region":"title","all":["x"],"any":["y"],"not":["z"],"priority":1,"moves":true,"settle":1500}`,
+	} {
+		var r Status
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := json.Marshal(r); err != nil || string(b) != text {
+			t.Errorf("%s, %v; want %s", b, err, text)
 		}
 	}
 }

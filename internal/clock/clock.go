@@ -1,9 +1,11 @@
-// Package clock is a monotonic clock that a later process can resume: changes
-// of the system's clock do not affect it.
+// Package clock has a monotonic clock that a later process can resume: changes of the
+// system's clock do not affect it. It serves code that stores times to compare them
+// later: time limits, leases, suspensions, retention.
 //
-// Its invariant: a clock never goes back, not even over a restart or a reboot,
-// and never jumps ahead while the machine is up. It serves code that stores
-// times to compare them later: time limits, leases, suspensions, retention.
+// Its invariant: a clock never goes back, not even over a restart or a reboot, and
+// never jumps ahead while the machine is up.
+//
+// Any code may use [Sleep].
 package clock
 
 import (

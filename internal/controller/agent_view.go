@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/delivery"
 	"gascity.dev/gc/runtime"
 )
@@ -104,7 +105,7 @@ func (a providerAgent) AwaitIdle(ctx context.Context) error {
 				return err
 			}
 		}
-		if !pause(ctx, quietPoll) {
+		if clock.Sleep(ctx, quietPoll) != nil {
 			return ctx.Err()
 		}
 	}

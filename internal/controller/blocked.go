@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
@@ -57,12 +58,7 @@ func (g *goal) watchBlocked() {
 func (g *goal) awaitBlocked(ag *agentState, id, name string, served bool) {
 	activity, err := g.blockedTooLong(g.ops.ctx, name, served)
 	if err != nil && !errors.Is(err, runtime.ErrUnsupported) {
-		pause := time.NewTimer(waitPause)
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-g.ops.ctx.Done():
-		}
+		_ = clock.Sleep(g.ops.ctx, waitPause)
 	}
 	g.post(func() {
 		switch {

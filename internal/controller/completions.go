@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/delivery"
@@ -50,21 +51,9 @@ func (co *completions) follow() {
 	co.ops.Go(func() {
 		for co.ops.ctx.Err() == nil {
 			_ = co.o.Background.Follow(co.ops.ctx, func() { co.post(co.fetch) })
-			pause(co.ops.ctx, followPause)
+			_ = clock.Sleep(co.ops.ctx, followPause)
 		}
 	})
-}
-
-// pause waits for d; false if ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // fetch reads the open deliveries in the background, one query at a time.

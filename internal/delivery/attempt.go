@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"gascity.dev/gc/internal/clock"
 )
 
 // Errors of an [Agent].
@@ -108,7 +110,7 @@ func (a *Attempt) awaitTaken(ctx context.Context) (bool, error) {
 		if err != nil || shown && !draft {
 			return err == nil, err
 		}
-		if err := sleep(ctx, draftPoll); err != nil {
+		if err := clock.Sleep(ctx, draftPoll); err != nil {
 			return false, err
 		}
 	}
@@ -132,7 +134,7 @@ func (a *Attempt) awaitStill(ctx context.Context) error {
 		case time.Since(since) >= stillTime:
 			return nil
 		}
-		if err := sleep(ctx, stillPoll); err != nil {
+		if err := clock.Sleep(ctx, stillPoll); err != nil {
 			return err
 		}
 	}
@@ -182,16 +184,4 @@ func squeeze(s string) string {
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
-}
-
-// sleep waits for d; its error is that of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

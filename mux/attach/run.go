@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
@@ -118,12 +119,8 @@ func (a *attachment) reconnect(lost error) (*client.AttachConn, ending) {
 		case errors.Is(err, api.ErrForeign):
 			return nil, ending{lost: err}
 		}
-		timer := time.NewTimer(delay)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if clock.Sleep(ctx, delay) != nil {
 			return nil, ending{lost: lost}
-		case <-timer.C:
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/alive"
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/transport"
 )
 
@@ -253,7 +253,7 @@ func (c *Client) awaitGone(ctx context.Context) error {
 			return nil // nothing is left that could reply
 		}
 		c.conns.CloseIdleConnections()
-		if err := sys.Sleep(ctx, relistStep); err != nil {
+		if err := clock.Sleep(ctx, relistStep); err != nil {
 			return err
 		}
 	}
@@ -287,7 +287,7 @@ func (c *Client) Upgrade(ctx context.Context, path, version string) error {
 			}
 			return nil
 		}
-		if err := sys.Sleep(ctx, relistStep); err != nil {
+		if err := clock.Sleep(ctx, relistStep); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -94,7 +94,7 @@ func (c *Client) across(ctx context.Context, f func() error) error {
 		if time.Since(reached) > acrossLimit || cuts > acrossCuts {
 			return err
 		}
-		if err := sys.Sleep(ctx, pause); err != nil {
+		if err := clock.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/statedir"
@@ -104,7 +105,7 @@ func locateLocked(ctx context.Context, p api.Paths, d statedir.Dir, absent func(
 		if time.Now().After(deadline) {
 			return nil, fmt.Errorf("%w: a process holds %s, but nothing listens at %s", api.ErrUnreachable, p.Lock(), p.Socket)
 		}
-		if err := sys.Sleep(ctx, relistStep); err != nil {
+		if err := clock.Sleep(ctx, relistStep); err != nil {
 			return nil, err
 		}
 	}

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/nudge"
-	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
@@ -202,7 +202,7 @@ func (act *activity) current(ctx context.Context) (api.Activity, error) {
 		if ok {
 			return a, nil
 		}
-		if err := sys.Sleep(ctx, d); err != nil {
+		if err := clock.Sleep(ctx, d); err != nil {
 			return api.Activity{}, err
 		}
 	}

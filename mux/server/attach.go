@@ -10,8 +10,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/internal/sys"
 )
 
 const (
@@ -153,7 +153,7 @@ func (c *attachClient) write(ctx context.Context) error {
 			}
 		}
 		if m.pause > 0 {
-			if err := sys.Sleep(ctx, m.pause); err != nil {
+			if err := clock.Sleep(ctx, m.pause); err != nil {
 				return err
 			}
 		}

@@ -8,9 +8,9 @@ import (
 	"time"
 	"unicode"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/internal/sys"
 )
 
 // soaking reports whether the long forms are wanted.
@@ -106,7 +106,7 @@ func TestExecKeepsTheNewest(t *testing.T) {
 			}
 			break
 		}
-		if err := sys.Sleep(t.Context(), 5*time.Millisecond); err != nil {
+		if err := clock.Sleep(t.Context(), 5*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}

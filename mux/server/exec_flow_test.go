@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/exec"
-	"gascity.dev/gc/mux/internal/sys"
 )
 
 // counting is a command whose output is beyond the ring: the numbers up to
@@ -90,7 +90,7 @@ func awaitHeld(t *testing.T, c *client.Client, id string) uint64 {
 		if same == 20 {
 			return last
 		}
-		if err := sys.Sleep(t.Context(), 10*time.Millisecond); err != nil {
+		if err := clock.Sleep(t.Context(), 10*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestExecFollowLeft(t *testing.T) {
 		if s, err := c.Get(t.Context(), id); err != nil || time.Since(s.LastOutput) > 1500*time.Millisecond {
 			break
 		}
-		if err := sys.Sleep(t.Context(), 10*time.Millisecond); err != nil {
+		if err := clock.Sleep(t.Context(), 10*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
-	"gascity.dev/gc/mux/internal/sys"
 )
 
 // dieAt makes a server end at a step: the file "fault" in its state directory
@@ -95,7 +95,7 @@ func awaitDeliveries(t testing.TB, c *client.Client, want process.DeliveryState,
 				d, _ := c.Deliveries(t.Context(), "", "")
 				t.Fatalf("%s is %q, want %q: %+v; deliveries %+v\nowner:\n%s", id, r.Delivery, want, r, d, screenText(t, c, "owner"))
 			}
-			if err := sys.Sleep(t.Context(), 10*time.Millisecond); err != nil {
+			if err := clock.Sleep(t.Context(), 10*time.Millisecond); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -212,7 +212,7 @@ func awaitGone(t testing.TB, path string) {
 		if time.Now().After(end) {
 			t.Fatal("the server did not come to the step")
 		}
-		if err := sys.Sleep(t.Context(), time.Millisecond); err != nil {
+		if err := clock.Sleep(t.Context(), time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -281,7 +281,7 @@ func TestExecRandomKills(t *testing.T) {
 			}
 		}
 		for range 4 {
-			if err := sys.Sleep(t.Context(), time.Duration(rnd.IntN(700))*time.Millisecond); err != nil {
+			if err := clock.Sleep(t.Context(), time.Duration(rnd.IntN(700))*time.Millisecond); err != nil {
 				t.Fatal(err)
 			}
 			if rnd.IntN(3) > 0 {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keeper"
@@ -51,7 +52,7 @@ func (k *keeperLink) lost() {
 				return
 			}
 			slog.Warn("cannot start a new keeper", "error", err)
-			if sys.Sleep(ctx, pause) != nil {
+			if clock.Sleep(ctx, pause) != nil {
 				return
 			}
 		}

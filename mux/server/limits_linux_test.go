@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/limits"
-	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -109,7 +109,7 @@ func TestLimitsAreHeldOrSaidNotToBe(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		for unix.Access(dir, unix.F_OK) == nil {
-			if err := sys.Sleep(ctx, time.Millisecond); err != nil {
+			if err := clock.Sleep(ctx, time.Millisecond); err != nil {
 				t.Fatalf("%s stays: %v", dir, err)
 			}
 		}

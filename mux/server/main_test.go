@@ -11,11 +11,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
-	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keeper"
 )
 
@@ -167,7 +167,7 @@ func retry(ctx context.Context, f func() error) error {
 		if !errors.Is(err, api.ErrUnreachable) {
 			return err
 		}
-		if err := sys.Sleep(ctx, 5*time.Millisecond); err != nil {
+		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
-	"gascity.dev/gc/mux/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -194,7 +194,7 @@ func killEverySoOften(ctx context.Context, t *testing.T, p api.Paths, n int) {
 	c := dial(t, p)
 	for range n {
 		// servers that all end at once would make the keeper pause
-		if sys.Sleep(ctx, time.Duration(300+rand.IntN(1500))*time.Millisecond) != nil {
+		if clock.Sleep(ctx, time.Duration(300+rand.IntN(1500))*time.Millisecond) != nil {
 			return
 		}
 		st, err := c.Status(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
 )
@@ -31,7 +32,7 @@ func TestDeliveryWithoutDescriptors(t *testing.T) {
 				t.Fatal(err)
 			}
 			used := processorTime(t, st.Server.PID)
-			_ = sys.Sleep(t.Context(), 3*time.Second) // time in which it may spin
+			_ = clock.Sleep(t.Context(), 3*time.Second) // time in which it may spin
 			if used = processorTime(t, st.Server.PID) - used; used > time.Second {
 				t.Errorf("the server used %v", used)
 			}
@@ -68,7 +69,7 @@ func TestServerDiesWithoutDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitLine(t, dir+"/out", "kill")
-	for deadline := time.Now().Add(10 * time.Second); ; _ = sys.Sleep(t.Context(), 5*time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); ; _ = clock.Sleep(t.Context(), 5*time.Millisecond) {
 		log, err := os.ReadFile(c.Paths().Log())
 		if err == nil && strings.Contains(string(log), unix.EMFILE.Error()) {
 			break
@@ -110,7 +111,7 @@ func TestRefusedWithoutDescriptors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); it.Tries == 0 || it.State != api.QueueWaiting; _ = sys.Sleep(t.Context(), 10*time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); it.Tries == 0 || it.State != api.QueueWaiting; _ = clock.Sleep(t.Context(), 10*time.Millisecond) {
 		items, err := c.Queue(t.Context(), "q")
 		if err != nil || len(items) != 1 || time.Now().After(deadline) {
 			t.Fatal(items, err)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/mux/internal/sys"
 )
 
 // TestQueueOnAFullDisk: while mux.db refuses writes, nothing is typed, no core spins and
@@ -28,7 +28,7 @@ func TestQueueOnAFullDisk(t *testing.T) {
 	}
 	out := startReceiver(t, c, "q", "paste")
 	log, used := fileSize(t, p.Log()), processorTime(t, st.Server.PID)
-	_ = sys.Sleep(t.Context(), 3*time.Second) // nothing may happen meanwhile
+	_ = clock.Sleep(t.Context(), 3*time.Second) // nothing may happen meanwhile
 	if grown := fileSize(t, p.Log()) - log; grown > 4096 {
 		t.Errorf("the log grew by %d bytes", grown)
 	}

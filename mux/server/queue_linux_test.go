@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/internal/queue"
-	"gascity.dev/gc/mux/internal/sys"
 )
 
 // awaitQueue waits until the message has the state. The session's events pace the checks.
@@ -34,7 +34,7 @@ func awaitQueue(t *testing.T, c *client.Client, id, state string) api.QueueItem 
 			}
 			t.Fatalf("message %s does not become %s: %.2000s", id, state, fmt.Sprintf("%+v", items))
 		}
-		_ = sys.Sleep(t.Context(), 10*time.Millisecond)
+		_ = clock.Sleep(t.Context(), 10*time.Millisecond)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestBlockedMessageIsTriedAgain(t *testing.T) {
 		if items[0].State == api.QueueWaiting {
 			break
 		}
-		_ = sys.Sleep(t.Context(), 10*time.Millisecond)
+		_ = clock.Sleep(t.Context(), 10*time.Millisecond)
 	}
 	killServer(t, c)
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {

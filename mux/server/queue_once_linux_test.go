@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/internal/persontest"
@@ -38,7 +39,7 @@ func awaitLine(t *testing.T, path, line string) {
 				return
 			}
 		}
-		if err := sys.Sleep(ctx, 5*time.Millisecond); err != nil {
+		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil {
 			t.Fatalf("%q is not in %s: %q", line, path, lines(t, path))
 		}
 	}
@@ -149,7 +150,7 @@ func TestRefusedMessageIsTriedAgain(t *testing.T) {
 			t.Fatal(items, err)
 		}
 		it = items[0]
-		_ = sys.Sleep(t.Context(), 10*time.Millisecond)
+		_ = clock.Sleep(t.Context(), 10*time.Millisecond)
 	}
 	if it.Receipt == nil || it.Receipt.State != api.Refused || !strings.Contains(it.Detail, "cooked lines") {
 		t.Fatalf("%+v, receipt %+v", it, it.Receipt)

@@ -3,6 +3,8 @@ package driver
 import (
 	"context"
 	"time"
+
+	"gascity.dev/gc/internal/clock"
 )
 
 // idleQuiet is how long a prompt must be unchanged to count as idle.
@@ -23,7 +25,7 @@ func AwaitPrompt(ctx context.Context, screen func(context.Context) (string, erro
 		if prefix != "" && time.Since(since) >= idleQuiet && PromptOpen(now, prefix) {
 			return nil
 		}
-		if err := Sleep(ctx, poll); err != nil {
+		if err := clock.Sleep(ctx, poll); err != nil {
 			return err
 		}
 	}

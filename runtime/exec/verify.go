@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -71,7 +72,7 @@ func (w *witness) verdict(ctx context.Context) runtime.Receipt {
 		if time.Since(since) >= seenStill || time.Since(begin) >= seenLimit {
 			return unseen
 		}
-		if driver.Sleep(ctx, seenStep) != nil {
+		if clock.Sleep(ctx, seenStep) != nil {
 			return unseen
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
-	"gascity.dev/gc/runtime/driver"
 )
 
 // programGap is how long a program may be missing: some restart themselves.
@@ -43,7 +43,7 @@ func (p *Provider) AwaitProgramGone(ctx context.Context, name string, names []st
 			return nil
 		default:
 			missing = true
-			err = driver.Sleep(ctx, programGap)
+			err = clock.Sleep(ctx, programGap)
 		}
 		if err != nil {
 			return err

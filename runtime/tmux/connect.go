@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"gascity.dev/gc/runtime/driver"
+	"gascity.dev/gc/internal/clock"
 )
 
 // runner runs one tmux command and returns the lines of its answer.
@@ -155,7 +155,7 @@ func (p *Provider) query(ctx context.Context, words ...string) ([]string, error)
 			return lines, convert(err)
 		}
 		// A server that is exiting still accepts connections for a moment.
-		if serr := driver.Sleep(ctx, lostPause); serr != nil {
+		if serr := clock.Sleep(ctx, lostPause); serr != nil {
 			return nil, convert(errors.Join(err, serr))
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
-	"gascity.dev/gc/runtime/driver"
 )
 
 // tmux does not notify control clients of a program's end while the pane remains, and
@@ -140,7 +140,7 @@ func (w *watch) follow(v pane) {
 			w.see(now, true)
 			return
 		}
-		if driver.Sleep(w.ctx, echoStep) != nil {
+		if clock.Sleep(w.ctx, echoStep) != nil {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -211,7 +212,7 @@ func (p *Provider) typeText(ctx context.Context, name, target, text string, pati
 		}
 		standing = strings.Contains(line, lastWord(text))
 	}
-	if err := driver.Sleep(ctx, burst); err != nil {
+	if err := clock.Sleep(ctx, burst); err != nil {
 		return runtime.Receipt{State: runtime.Drafted, Detail: "typed, not submitted"}, err
 	}
 	if err := p.pressKeys(ctx, target, []string{"Enter"}); err != nil {
@@ -242,7 +243,7 @@ func (p *Provider) lockPastDialogs(ctx context.Context, name, target string, pat
 		if !time.Now().Before(deadline) {
 			return nil, nil
 		}
-		if err := driver.Sleep(ctx, dialogStep); err != nil {
+		if err := clock.Sleep(ctx, dialogStep); err != nil {
 			return nil, err
 		}
 	}
@@ -307,7 +308,7 @@ func (p *Provider) waitEcho(ctx context.Context, target, before, end string) (sc
 		if time.Since(since) > noEcho || time.Since(begin) > echoLimit {
 			return screen, false, nil
 		}
-		if err := driver.Sleep(ctx, echoStep); err != nil {
+		if err := clock.Sleep(ctx, echoStep); err != nil {
 			return "", false, err
 		}
 	}
@@ -358,7 +359,7 @@ func (p *Provider) verify(ctx context.Context, target string, typed standingAt) 
 		default:
 			return runtime.Receipt{State: runtime.Unverified, Detail: "typed and entered; the text did not move"}, nil
 		}
-		if err := driver.Sleep(ctx, echoStep); err != nil {
+		if err := clock.Sleep(ctx, echoStep); err != nil {
 			return runtime.Receipt{}, err
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/turn"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
@@ -238,7 +239,7 @@ func (p *Provider) get(ctx context.Context, target string) (pane, error) {
 		if look%looksUncollected == 0 {
 			_, _ = p.query(ctx, "run-shell", "-b", "true") // its end makes tmux wait for all children
 		}
-		if err := driver.Sleep(ctx, echoStep); err != nil {
+		if err := clock.Sleep(ctx, echoStep); err != nil {
 			return pane{}, convert(err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gascity.dev/gc/runtime/driver"
+	"gascity.dev/gc/internal/clock"
 )
 
 // tmux up to 3.6 crashes, with every session in it, if it has a notice for control
@@ -71,7 +71,7 @@ func (p *Provider) lock(ctx context.Context, name string, how int) (release func
 			return func() { f.Close() }, nil
 		}
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = driver.Sleep(ctx, lockStep)
+			err = clock.Sleep(ctx, lockStep)
 		}
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			f.Close()

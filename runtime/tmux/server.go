@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gascity.dev/gc/runtime/driver"
+	"gascity.dev/gc/internal/clock"
 )
 
 // The server starts with the first session and exits with the last. tmux does that by
@@ -136,7 +136,7 @@ func (p *Provider) tidy(ctx context.Context) {
 		return
 	}
 	for !errors.Is(p.listening(ctx), errNoServer) { // it exits once nothing queries it
-		if driver.Sleep(ctx, echoStep) != nil {
+		if clock.Sleep(ctx, echoStep) != nil {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
@@ -377,7 +378,7 @@ func AwaitChange(ctx context.Context, change <-chan struct{}, d time.Duration) e
 	select {
 	case <-change:
 		// a program that writes all the time must not keep us busy
-		return sys.Sleep(ctx, time.Millisecond)
+		return clock.Sleep(ctx, time.Millisecond)
 	case <-t.C:
 		return nil
 	case <-ctx.Done():

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gascity.dev/gc/internal/clock"
 )
 
 // peerUID is the user at the other end of a unix socket (LOCAL_PEERCRED of unix(4)).
@@ -29,10 +31,8 @@ func WaitProcess(ctx context.Context, pid int) error {
 		if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
+		if err := clock.Sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return nil

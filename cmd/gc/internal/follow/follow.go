@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 )
 
@@ -70,12 +71,7 @@ func (l *Follower) Run(ctx context.Context, res api.PeekResult) (*api.Exit, erro
 		if _, err := l.Source.Wait(following, l.ID, changed); err != nil && !errors.Is(err, api.ErrNotFound) && following.Err() == nil {
 			return nil, err
 		}
-		wait := time.NewTimer(pause)
-		select {
-		case <-wait.C:
-		case <-following.Done():
-			wait.Stop()
-		}
+		_ = clock.Sleep(following, pause)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

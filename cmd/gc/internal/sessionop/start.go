@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
@@ -191,10 +192,8 @@ func (c *call) startNudge(id string, o *startConfig) error {
 		return err
 	}
 	if delay := min(time.Duration(o.ReadyDelayMs)*time.Millisecond, delayLimit); delay > 0 {
-		select {
-		case <-time.After(delay):
-		case <-c.ctx.Done():
-			return c.ctx.Err()
+		if err := clock.Sleep(c.ctx, delay); err != nil {
+			return err
 		}
 	} else {
 		painted, cancel := context.WithTimeout(c.ctx, paintedLimit)

@@ -1,11 +1,11 @@
-package sys
+package clock
 
 import (
 	"context"
 	"time"
 )
 
-// Sleep waits for d or the end of ctx.
+// Sleep waits for d or the end of ctx, whose error it returns.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

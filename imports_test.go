@@ -54,6 +54,7 @@ var arrows = map[string][]string{
 	"mux/client":             {"mux/api", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process", "internal/clock"},
 	"mux/journal":            {"mux/api", "vt", "mux/internal/sys"},
 	"mux/internal/limits":    {"mux/api", "mux/internal/sys"},
+	"mux/internal/attached":  {"mux/api", "mux/keys", "mux/journal", "internal/clock", "vt"},
 	"mux/internal/fifo":      {"mux/api"},
 	"mux/internal/nudge":     {"mux/api", "mux/keys", "mux/journal", "mux/internal/fifo", "mux/internal/sys", "vt", "internal/rule", "internal/status", "internal/clock"},
 	"mux/internal/queue":     {"mux/api", "store", "internal/clock"},
@@ -68,7 +69,7 @@ var arrows = map[string][]string{
 	"mux":              {"mux/keeper", "mux/server"},
 	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt"},
 	"mux/server": {
-		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/fifo", "mux/internal/limits", "mux/internal/nudge", "mux/internal/queue", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/fifo", "mux/internal/limits", "mux/internal/nudge", "mux/internal/queue", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
 		"internal/acp/control",
 	},
@@ -231,7 +232,7 @@ func TestImportsFollowTheArrows(t *testing.T) {
 }
 
 // ends are modules that both ends of a connection import.
-var ends = map[string][]string{"github.com/coder/websocket": {"mux/client", "mux/server"}}
+var ends = map[string][]string{"github.com/coder/websocket": {"mux/client", "mux/internal/attached"}}
 
 // One package knows each third-party module. golang.org/x counts as the standard
 // library's own, and cmd/gc with its internal packages as one.

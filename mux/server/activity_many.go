@@ -40,6 +40,6 @@ func (act *activity) brief(name string) api.SessionActivity {
 	}
 	a.Sources = nil
 	return api.SessionActivity{
-		Name: name, Activity: a, Attached: len(s.clients.list), LastInput: s.srv.clock.Wall(unixTime(act.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(act.lastOut)),
+		Name: name, Activity: a, Attached: s.clients.Len(), LastInput: s.srv.clock.Wall(unixTime(act.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(act.lastOut)),
 	}
 }

@@ -2,251 +2,133 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
+	"log/slog"
+	"net"
+	"net/http"
 	"slices"
-	"sync/atomic"
-	"time"
 
-	"github.com/coder/websocket"
-
-	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/attached"
+	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/journal"
+	"gascity.dev/gc/vt"
+	"golang.org/x/sys/unix"
 )
 
-const (
-	clientBacklog  = 512 << 10        // bytes of output a client may lag
-	clientFew      = 64 << 10         // bytes up to which the backlog grows as needed
-	clientInput    = 1 << 20          // bytes of one input message
-	paintInterval  = time.Second / 30 // for a client of another size
-	offsetInterval = 2 * time.Second  // longest time between reports of the raw output's offset
-	offsetBytes    = 16 << 10         // most output between them
-	clientWrite    = 30 * time.Second // a client that takes nothing for this long is gone
-	clientChunk    = 64 << 10         // bytes of one message
-	ackBytes       = 4 << 10          // input between acknowledgements
-)
+// viewed is a session as attached terminals see it.
+type viewed struct{ s *session }
 
-// errDetached is why an attachment ends when the detach keys were typed.
-var errDetached = errors.New("detached")
-
-// attachClient is one terminal that shows a session. The session never waits for it.
-//
-// The session's mu guards everything below wake.
-type attachClient struct {
-	s        *session
-	ws       *websocket.Conn
-	readOnly bool
-	alone    bool          // it disconnects all others
-	nested   atomic.Bool   // its terminal is its own session's: see nesting
-	wake     chan struct{} // there is something for the writer
-
-	kicked   bool // it is to be disconnected
-	left     bool // it is no longer attached
-	terminal attachTerminal
-	out      attachOutput
-	in       attachInput
+func (v viewed) ID() string   { return v.s.rec.ID }
+func (v viewed) Name() string { return v.s.name() }
+func (v viewed) Interrupted() { v.s.input.cancelNudge() }
+func (v viewed) Type(ctx context.Context, t *journal.Typist, p []byte) error {
+	return v.s.input.sendTyped(ctx, t, p)
 }
 
-// newAttachClient returns a client of a session with a size; 0: the session's.
-func newAttachClient(s *session, cols, rows int) *attachClient {
-	c := &attachClient{s: s, wake: make(chan struct{}, 1)}
-	c.terminal = attachTerminal{c: c, cols: cols, rows: rows}
-	c.out.c, c.in.c = c, c
-	return c
+func (v viewed) Lock()                        { v.s.mu.Lock() }
+func (v viewed) Unlock()                      { v.s.mu.Unlock() }
+func (v viewed) Exit() *api.Exit              { return v.s.life.exitCopy() }
+func (v viewed) Ending() bool                 { return v.s.life.ending() }
+func (v viewed) View() *vt.Terminal           { return v.s.screen.view() }
+func (v viewed) Rendered() uint64             { return v.s.screen.rendered }
+func (v viewed) Resize(cols, rows int) error  { return v.s.screen.resize(cols, rows) }
+func (v viewed) SetHost(o vt.HostTerminal)    { v.s.screen.setHost(o) }
+func (v viewed) Configured() (cols, rows int) { return v.s.rec.Cols, v.s.rec.Rows }
+func (v viewed) Repaint()                     { _ = v.s.tty.signalForeground(unix.SIGWINCH) }
+func (v viewed) Seen()                        { v.s.activity.see() }
+func (v viewed) Drafted()                     { v.s.nudges.Touch() }
+func (v viewed) Changed()                     { v.s.broadcast() }
+func (v viewed) Publish(e api.Event)          { v.s.srv.events.emit(v.s, e) }
+
+func (v viewed) Typist(id uint64) (*journal.Typist, error) { return v.s.storage.journal.Typist(id) }
+
+// Raw implements [attached.Session]. The bytes of a pipe have no carriage returns, and
+// 8-bit controls mean something else on a person's terminal.
+func (v viewed) Raw(cols, rows int) bool {
+	sc := &v.s.screen
+	return cols == sc.cols && rows == sc.rows && !v.s.rec.Pipes && !sc.term.EightBit()
 }
 
-// errKicked ends a client that another client disconnects.
-var errKicked = errors.New("disconnected by another client")
-
-// types reports whether the client's input and size count. Those of a client that left or
-// was disconnected may still arrive. mu is held.
-func (c *attachClient) types() bool { return !c.readOnly && !c.kicked && !c.left }
-
-// poke wakes the client's writer.
-func (c *attachClient) poke() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+func (v viewed) Segment() (base uint64, output, pending []byte) {
+	j := v.s.storage.journal
+	base = j.Start()
+	return base, j.From(base)[:v.s.screen.rendered-base], v.s.storage.pending
 }
 
-// message is what the writer sends next.
-type message struct {
-	paint  bool
-	raw    bool     // paint: what follows is the program's output
-	size   api.Size // paint: of the terminal it is for
-	resume bool
-	ask    bool
-	taken  uint64
-	kick   bool
-	nested bool
-	offset uint64
-	data   []byte
-	exit   *api.Exit
-	pause  time.Duration // before the next one
+func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	peer, _ := r.Context().Value(peerKey{}).(int)
+	return hijacked{}, s.clients.Serve(w, r, peer, s.srv.nesting)
 }
 
-// next returns what to send next; ok is false if there is nothing.
-func (c *attachClient) next() (m message, ok bool) {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	o := &c.out
-	o.sending = 0
-	switch {
-	case c.nested.Load():
-		return message{nested: true}, true
-	case c.kicked:
-		return message{kick: true}, true
-	case o.resumed:
-		o.resumed = false
-		return message{resume: true, offset: o.back.offset}, true
-	case o.repaint || o.dirty:
-		return o.paint(), true
-	case len(o.backlog) > 0:
-		m.data, m.offset = o.backlog, o.sent
-		o.backlog, o.sending = nil, len(m.data)
-		return m, true
-	case c.in.taken >= c.in.acked+ackBytes:
-		c.in.acked = c.in.taken
-		return message{taken: c.in.taken}, true
-	case c.terminal.ask && o.filter.Idle():
-		c.terminal.ask = false
-		return message{ask: true}, true
-	case c.s.life.ended():
-		return message{exit: c.s.life.exitCopy()}, true
-	}
-	return m, false
+// peerKey is the context's key for the pid at the other end of the connection.
+type peerKey struct{}
+
+// withPeer adds the pid at the other end to a connection's context.
+func withPeer(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, peerKey{}, sys.PeerPID(conn))
 }
 
-// noted reports whether the message contains the offset of raw output.
-func (m *message) noted() bool { return m.paint || m.resume }
-
-// write sends until the session or the connection ends.
-func (c *attachClient) write(ctx context.Context) error {
-	noted, passed := time.Now(), 0
-	for {
-		m, ok := c.next()
-		if !ok {
-			select {
-			case <-c.wake:
-				continue
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		if m.kick {
-			return errKicked
-		}
-		if m.nested {
-			return api.ErrNested
-		}
-		if err := c.sendMessage(ctx, m); err != nil || m.exit != nil {
-			return err
-		}
-		passed += len(m.data)
-		if m.noted() {
-			noted, passed = time.Now(), 0
-		} else if passed > offsetBytes || time.Since(noted) > offsetInterval {
-			noted, passed = time.Now(), 0
-			if err := c.control(ctx, api.AttachControl{Type: "offset", Offset: m.offset}); err != nil {
-				return err
-			}
-		}
-		if m.pause > 0 {
-			if err := clock.Sleep(ctx, m.pause); err != nil {
-				return err
-			}
+// aroundAny returns the running sessions that the processes run in.
+func (t *sessionTable) aroundAny(pids []int) []attached.Session {
+	var all []attached.Session
+	for _, pid := range pids {
+		if s := t.around(pid); s != nil && !slices.Contains(all, attached.Session(viewed{s})) {
+			all = append(all, viewed{s})
 		}
 	}
+	return all
 }
 
-func (c *attachClient) sendMessage(ctx context.Context, m message) error {
-	if m.exit != nil {
-		return c.control(ctx, api.AttachControl{Type: "exit", Exit: m.exit})
-	}
-	if m.taken > 0 {
-		return c.control(ctx, api.AttachControl{Type: "typed", Typed: m.taken})
-	}
-	if m.ask {
-		return c.control(ctx, api.AttachControl{Type: "look"})
-	}
-	if m.resume {
-		return c.control(ctx, api.AttachControl{Type: "resume", Offset: m.offset})
-	}
-	if m.paint {
-		if err := c.control(ctx, api.AttachControl{Type: "paint", Offset: m.offset, Raw: m.raw, Cols: m.size.Cols, Rows: m.size.Rows}); err != nil {
-			return err
-		}
-		return c.binary(ctx, m.data)
-	}
-	for part := range slices.Chunk(m.data, clientChunk) {
-		if err := c.binary(ctx, part); err != nil {
-			return err
+// around returns the running session that a process runs in; nil if none.
+func (t *sessionTable) around(pid int) *session {
+	srv := t.srv
+	srv.mu.Lock()
+	leaders := make(map[int]*session, len(t.byName))
+	for _, s := range t.byName {
+		if s != nil && s.life.pid > 0 {
+			leaders[s.life.pid] = s
 		}
 	}
-	return nil
+	srv.mu.Unlock()
+	if len(leaders) == 0 {
+		return nil
+	}
+	for at := pid; at > 1; {
+		if s := leaders[at]; s != nil {
+			return s
+		}
+		p, err := proctree.Get(at)
+		if err != nil {
+			break
+		}
+		at = p.PPID
+	}
+	env, err := proctree.Environ(pid) // if its parents have ended
+	if err != nil || env[proctree.SessionVar] == "" {
+		return nil
+	}
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return t.byID[env[proctree.SessionVar]]
 }
 
-func (c *attachClient) binary(ctx context.Context, p []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, clientWrite)
-	defer cancel()
-	return c.ws.Write(ctx, websocket.MessageBinary, p)
-}
-
-func (c *attachClient) control(ctx context.Context, m api.AttachControl) error {
-	b, err := json.Marshal(m)
-	if err != nil {
+// configure sets the session's size without clients.
+func (s *session) configure(cols, rows int) error {
+	if err := api.CheckSize(cols, rows); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, clientWrite)
-	defer cancel()
-	return c.ws.Write(ctx, websocket.MessageText, b)
-}
-
-// read takes the client's input and sizes until the connection ends.
-func (c *attachClient) read(ctx context.Context) error {
-	for {
-		typ, data, err := c.ws.Read(ctx)
-		if err != nil {
-			return err
-		}
-		if typ == websocket.MessageBinary {
-			err = c.in.typed(ctx, data)
-		} else {
-			err = c.carryOut(data)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// carryOut handles a control message. Unknown ones are ignored.
-func (c *attachClient) carryOut(data []byte) error {
-	var m api.AttachControl
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil
-	}
-	switch m.Type {
-	case "detach":
-		return errDetached
-	case "terminal":
-		c.terminal.describe(m)
-		return nil
-	case "look":
-		c.s.mu.Lock()
-		c.terminal.ask = true
-		c.s.mu.Unlock()
-		c.poke()
-		return nil
-	}
-	if m.Type != "resize" || checkSize(m.Cols, m.Rows) != nil {
-		return nil
-	}
-	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.terminal.cols, c.terminal.rows = m.Cols, m.Rows
-	c.out.resync()
-	return s.clients.resized(c)
+	if s.life.ended() {
+		return api.ErrExited
+	}
+	s.rec.Cols, s.rec.Rows = cols, rows
+	if err := s.srv.keeper.current().Deposit(s.rec.ID, s.rec.encode()); err != nil {
+		slog.Warn("the keeper did not take a new size", "session", s.rec.ID, "error", err)
+	}
+	if s.clients.Sized() {
+		return nil
+	}
+	return s.screen.resize(cols, rows)
 }

@@ -81,7 +81,7 @@ func checkCreate(r *api.CreateRequest) error {
 	if _, err := keys.Encode(nil, r.Composer.Clear, keys.Modes{}); err != nil {
 		return fmt.Errorf("%w: composer: %w", api.ErrRequest, err)
 	}
-	return checkSize(r.Cols, r.Rows)
+	return api.CheckSize(r.Cols, r.Rows)
 }
 
 // maxRules is the maximum number of a session's status rules.

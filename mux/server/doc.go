@@ -1,9 +1,10 @@
-// Package server owns sessions: their screens, input, waits, attachments, and the /v1 API
+// Package server owns sessions: their screens, input, waits, and the /v1 API
 // on a unix socket. [Run] is the whole life of the process. It may be killed at any moment:
 // the next one continues from what the keeper and the journal hold.
 //
-// Packages beside it know it by an interface: background commands (mux/exec), the
-// transaction of a nudge (mux/internal/nudge), queued messages (mux/internal/queue).
+// Packages beside it know it by an interface: background commands (mux/exec), attached
+// terminals (mux/internal/attached), the transaction of a nudge (mux/internal/nudge),
+// queued messages (mux/internal/queue).
 //
 // A session is made of parts, each a type with its own state: life, tty, screen, storage,
 // activity, input, nudges, clients, output. So is the server: sessions, keeper, journals,

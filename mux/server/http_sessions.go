@@ -102,7 +102,7 @@ func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return nil, s.clients.configure(in.Cols, in.Rows)
+	return nil, s.configure(in.Cols, in.Rows)
 }
 
 func handleKeys(s *session, w http.ResponseWriter, r *http.Request) (any, error) {

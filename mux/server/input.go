@@ -36,9 +36,7 @@ type input struct {
 	replies []byte
 	unread  uint64                  // batches of replies that were dropped
 	cancel  context.CancelCauseFunc // of the nudge that holds the lock
-	draft   draft
-	typist  *journal.Typist            // whose input is being written
-	typists map[uint64]*journal.Typist // by the client's number
+	typist  *journal.Typist         // whose input is being written
 }
 
 // errCancelled is why a nudge ends when a person presses Ctrl-C.
@@ -229,7 +227,10 @@ func (i *input) cancelledBy(p []byte) {
 	}
 }
 
-const ctrlC = 0x03
+const (
+	ctrlC = 0x03
+	ctrlU = 0x15
+)
 
 // cancelNudge cancels the nudge that holds the lock, if any.
 func (i *input) cancelNudge() {
@@ -294,4 +295,32 @@ func (i *input) press(ctx context.Context, key string) error {
 	}
 	_, err = i.write(ctx, b, nudge.Patience)
 	return err
+}
+
+// sendTyped is send for what a client typed.
+func (i *input) sendTyped(ctx context.Context, t *journal.Typist, p []byte) error {
+	if t == nil || len(p) == 0 {
+		return i.send(ctx, p)
+	}
+	i.cancelledBy(p)
+	if err := i.acquire(ctx); err != nil {
+		return err
+	}
+	defer i.release()
+	if i.s.rec.Pipes {
+		t.Begin(len(p))
+		n, err := i.write(ctx, p, 0)
+		t.End(n)
+		return err
+	}
+	i.setTypist(t)
+	defer i.setTypist(nil)
+	_, err := i.write(ctx, p, 0)
+	return err
+}
+
+func (i *input) setTypist(t *journal.Typist) {
+	i.s.mu.Lock()
+	i.typist = t
+	i.s.mu.Unlock()
 }

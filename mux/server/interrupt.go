@@ -32,7 +32,7 @@ func (i *input) interrupt() error {
 		return api.ErrExited
 	}
 	i.s.activity.noteInput()
-	i.draft.clear()
+	s.clients.DropDraft()
 	if s.rec.Pipes {
 		return s.tty.signalForeground(unix.SIGINT)
 	}

@@ -106,7 +106,7 @@ func (l *life) finish() {
 	s.tty.close()
 	s.input.writable()
 	s.output.wake()
-	s.clients.poke()
+	s.clients.Poke()
 	s.broadcast()
 	if l.done != nil {
 		close(l.done)

@@ -55,7 +55,7 @@ func (n nudged) Activity() (a api.Activity, known bool) {
 	return a, known
 }
 
-func (n nudged) Typing() (until time.Time, typing bool) { return n.s.input.draft.stands(time.Now()) }
+func (n nudged) Typing() (until time.Time, typing bool) { return n.s.clients.Draft() }
 
 func (n nudged) Mode() nudge.Mode {
 	cooked, crnl := n.s.tty.cooked()

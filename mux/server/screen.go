@@ -52,7 +52,7 @@ func (sc *screen) show() {
 	s.storage.paintRecording()
 	p := s.storage.journal.From(sc.published) // nil if the segment was lost with the screen
 	sc.published = sc.rendered
-	s.clients.output(p)
+	s.clients.Output(p)
 	sc.watchSync()
 	s.broadcast()
 }
@@ -122,7 +122,7 @@ func (sc *screen) resize(cols, rows int) error {
 	if err := s.tty.setSize(cols, rows); err != nil {
 		return err
 	}
-	s.clients.resync()
+	s.clients.Resync()
 	s.broadcast()
 	s.srv.events.emit(s, api.Event{Type: api.EventResized, Size: &api.Size{Cols: cols, Rows: rows}})
 	return nil
@@ -167,7 +167,7 @@ func (sc *screen) watchSync() {
 			defer s.mu.Unlock()
 			sc.syncEnd = nil
 			sc.term.ReleaseSync()
-			s.clients.output(nil)
+			s.clients.Output(nil)
 			s.broadcast()
 		})
 	case !on && sc.syncEnd != nil:
@@ -189,7 +189,7 @@ func (sc *screen) note(e vt.Event) {
 	case vt.EventTitle:
 		s.srv.events.emit(s, api.Event{Type: api.EventTitle, Title: e.Text})
 	case vt.EventMarker:
-		s.srv.nesting.found(e.Text, s)
+		s.srv.nesting.Found(e.Text, viewed{s})
 	case vt.EventPrompt:
 		s.activity.notePrompt(e.Name == "A" || e.Name == "B")
 	}

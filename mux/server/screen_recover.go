@@ -60,7 +60,7 @@ func (sc *screen) lose() {
 	s.storage.keep()
 	s.storage.recording.Gap()
 	s.storage.beginSegment(t.SnapshotPages())
-	s.clients.resync()
+	s.clients.Resync()
 	s.srv.events.emit(s, api.Event{Type: api.EventLost})
 }
 

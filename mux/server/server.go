@@ -17,6 +17,7 @@ import (
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/exec"
+	"gascity.dev/gc/mux/internal/attached"
 	"gascity.dev/gc/mux/internal/queue"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
@@ -44,7 +45,7 @@ type server struct {
 	api      apiServer
 	queue    *queue.Queue
 	commands *exec.Commands
-	nesting  nesting
+	nesting  *attached.Nesting
 
 	compactor compactor
 
@@ -79,6 +80,7 @@ func newServer(set settings) *server {
 	srv.meta.srv = srv
 	srv.sessions = sessionTable{srv: srv, byID: make(map[string]*session), byName: make(map[string]*session)}
 	srv.sessions.created.L = &srv.mu
+	srv.nesting = attached.NewNesting(srv.sessions.aroundAny)
 	srv.reaper = reaper{srv: srv, ended: make(chan *session, 1024)}
 	srv.api.srv = srv
 	srv.compactor.trim = trim.Trimmer{Worth: trim.Worth}

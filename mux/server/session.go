@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/attached"
 	"gascity.dev/gc/mux/internal/fifo"
 	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/journal"
@@ -69,7 +70,7 @@ type session struct {
 	activity activity
 	input    input
 	nudges   nudge.Nudges
-	clients  clients
+	clients  attached.Clients
 	output   output
 }
 
@@ -83,7 +84,7 @@ func newSession(srv *server, rec sessionRecord, pid int, start uint64, fd int, j
 	s.activity = activity{s: s}
 	s.input = input{s: s, lock: fifo.New()}
 	s.nudges = nudge.New(nudged{s})
-	s.clients = clients{s: s}
+	s.clients = attached.New(viewed{s})
 	s.output = output{s: s}
 	s.called.Store(&rec.Name)
 	h := fnv.New32a()
@@ -137,7 +138,7 @@ func (s *session) info() api.SessionInfo {
 		ID: s.rec.ID, Name: s.name(), State: api.StateRunning, PID: s.life.pid,
 		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: api.Size{Cols: s.screen.cols, Rows: s.screen.rows},
 		Title: s.screen.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
-		LastInput: s.srv.clock.Wall(unixTime(s.activity.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.activity.lastOut)), Attached: len(s.clients.list),
+		LastInput: s.srv.clock.Wall(unixTime(s.activity.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.activity.lastOut)), Attached: s.clients.Len(),
 		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.screen.revision(), Output: s.screen.rendered, ScreenLost: s.screen.lost, Recording: s.rec.Recording,
 		ReadyPrefix: s.rec.Ready, Limits: s.rec.Limits,
 	}

@@ -379,9 +379,7 @@ func (t *sessionTable) forgetSizes() {
 	t.srv.mu.Unlock()
 	for _, s := range all {
 		s.mu.Lock()
-		if s.clients.sizeOwner == nil {
-			s.clients.elect()
-		}
+		s.clients.Forget()
 		s.mu.Unlock()
 	}
 }

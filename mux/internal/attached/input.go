@@ -1,4 +1,4 @@
-package server
+package attached
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 // keyPause is the silence that ends an unfinished key.
 const keyPause = 50 * time.Millisecond
 
-// attachInput is what a person types. The session's mu guards it.
-type attachInput struct {
-	c      *attachClient
+// input is what a person types. The session's lock guards it.
+type input struct {
+	c      *Client
 	scan   keys.Scanner    // used by the reader only
 	typist *journal.Typist // how far the input came; nil: nobody counts
 	taken  uint64          // bytes that the program has
@@ -24,14 +24,13 @@ type attachInput struct {
 }
 
 // typed writes and counts a person's input.
-func (i *attachInput) typed(ctx context.Context, p []byte) error {
+func (i *input) typed(ctx context.Context, p []byte) error {
 	ignored, err := i.pass(ctx, p)
 	if i.typist == nil {
 		return err
 	}
-	s := i.c.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	i.c.s.Lock()
+	defer i.c.s.Unlock()
 	if ignored {
 		i.typist.Skip(len(p))
 	}
@@ -42,12 +41,12 @@ func (i *attachInput) typed(ctx context.Context, p []byte) error {
 }
 
 // pass writes a person's input, or ignores it.
-func (i *attachInput) pass(ctx context.Context, p []byte) (ignored bool, err error) {
+func (i *input) pass(ctx context.Context, p []byte) (ignored bool, err error) {
 	c := i.c
-	s := c.s
-	s.mu.Lock()
+	s, cs := c.s, c.all
+	s.Lock()
 	if !c.types() {
-		s.mu.Unlock()
+		s.Unlock()
 		return true, nil
 	}
 	now := time.Now()
@@ -55,33 +54,33 @@ func (i *attachInput) pass(ctx context.Context, p []byte) (ignored bool, err err
 	take := func(tok keys.Token) {
 		person = person || !answersImages(tok)
 		interrupted = interrupted || isInterrupt(tok)
-		s.input.draft.typed(c, tok, now)
-		if s.input.draft.owner != nil {
-			s.nudges.Touch()
+		cs.draft.typed(c, tok, now)
+		if cs.draft.owner != nil {
+			s.Drafted()
 		}
 	}
-	before := s.input.draft
+	before := cs.draft
 	if now.Sub(i.active) > keyPause {
 		i.scan.Flush(take) // an earlier unfinished key is not the start of this
 	}
 	i.scan.Feed(p, take)
-	if s.clients.ownedByOther(c) && !person && !i.scan.Pending() {
-		s.mu.Unlock() // the question went to every terminal; one answer is enough
+	if cs.ownedByOther(c) && !person && !i.scan.Pending() {
+		s.Unlock() // the question went to every terminal; one answer is enough
 		return true, nil
 	}
 	i.active = now
 	if person {
-		s.activity.see()
+		s.Seen()
 	}
-	s.clients.own(c)
-	if before.owner != nil && s.input.draft.owner == nil {
-		s.broadcast() // a nudge may wait for it
+	cs.own(c)
+	if before.owner != nil && cs.draft.owner == nil {
+		s.Changed() // a nudge may wait for it
 	}
-	s.mu.Unlock()
+	s.Unlock()
 	if interrupted {
-		s.input.cancelNudge()
+		s.Interrupted()
 	}
-	err = s.input.sendTyped(ctx, i.typist, p)
+	err = s.Type(ctx, i.typist, p)
 	if errors.Is(err, api.ErrExited) || errors.Is(err, api.ErrInputFull) {
 		return errors.Is(err, api.ErrInputFull), nil // the writer reports the end
 	}

@@ -1,4 +1,4 @@
-package server
+package attached
 
 import (
 	"context"
@@ -29,16 +29,16 @@ func typedID(r *http.Request) uint64 {
 
 // typistOf returns the journal's record of a client. It waits until an earlier connection
 // of the same client has been read to its end.
-func (i *input) typistOf(ctx context.Context, id uint64) (*journal.Typist, error) {
-	s := i.s
+func (cs *Clients) typistOf(ctx context.Context, id uint64) (*journal.Typist, error) {
+	s := cs.s
 	for {
-		s.mu.Lock()
-		old := i.typists[id]
+		s.Lock()
+		old := cs.typists[id]
 		if old == nil {
 			break
 		}
-		clients := slices.Clone(s.clients.list)
-		s.mu.Unlock()
+		clients := slices.Clone(cs.list)
+		s.Unlock()
 		for _, c := range clients {
 			if c.in.typist == old {
 				c.ws.CloseNow()
@@ -50,53 +50,25 @@ func (i *input) typistOf(ctx context.Context, id uint64) (*journal.Typist, error
 			return nil, ctx.Err()
 		}
 	}
-	defer s.mu.Unlock()
-	t, err := s.storage.journal.Typist(id)
+	defer s.Unlock()
+	t, err := s.Typist(id)
 	if err != nil {
 		return nil, err
 	}
-	if i.typists == nil {
-		i.typists = make(map[uint64]*journal.Typist)
+	if cs.typists == nil {
+		cs.typists = make(map[uint64]*journal.Typist)
 	}
-	i.typists[id] = t
+	cs.typists[id] = t
 	return t, nil
 }
 
 // dropTypist notes that a client's input ended.
-func (i *input) dropTypist(t *journal.Typist) {
+func (cs *Clients) dropTypist(t *journal.Typist) {
 	if t == nil {
 		return
 	}
-	i.s.mu.Lock()
-	delete(i.typists, t.ID)
-	i.s.mu.Unlock()
+	cs.s.Lock()
+	delete(cs.typists, t.ID)
+	cs.s.Unlock()
 	close(t.Gone)
-}
-
-// sendTyped is send for what a client typed.
-func (i *input) sendTyped(ctx context.Context, t *journal.Typist, p []byte) error {
-	if t == nil || len(p) == 0 {
-		return i.send(ctx, p)
-	}
-	i.cancelledBy(p)
-	if err := i.acquire(ctx); err != nil {
-		return err
-	}
-	defer i.release()
-	if i.s.rec.Pipes {
-		t.Begin(len(p))
-		n, err := i.write(ctx, p, 0)
-		t.End(n)
-		return err
-	}
-	i.setTypist(t)
-	defer i.setTypist(nil)
-	_, err := i.write(ctx, p, 0)
-	return err
-}
-
-func (i *input) setTypist(t *journal.Typist) {
-	i.s.mu.Lock()
-	i.typist = t
-	i.s.mu.Unlock()
 }

@@ -1,4 +1,4 @@
-package server
+package attached
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ const draftAge = 60 * time.Second
 // draft is what people at attached terminals typed since the last Enter, Ctrl-C or
 // Ctrl-U. Input through the API (keys, paste, nudge) is no draft.
 type draft struct {
-	owner *attachClient
+	owner *Client
 	since time.Time // of the last key
 }
 
@@ -31,7 +31,7 @@ func (d *draft) stands(now time.Time) (until time.Time, ok bool) {
 
 // typed handles one token of a person's input. Replies of the terminal, focus, mouse and
 // key releases do not count.
-func (d *draft) typed(owner *attachClient, tok keys.Token, now time.Time) {
+func (d *draft) typed(owner *Client, tok keys.Token, now time.Time) {
 	switch tok.Kind {
 	case keys.TokenPaste:
 		*d = draft{owner, now}
@@ -60,7 +60,10 @@ func endsDraft(k keys.Identity) bool {
 	return k.Mods == 0 && (k.Code == '\r' || k.Code == ctrlC || k.Code == ctrlU)
 }
 
-const ctrlU = 0x15
+const (
+	ctrlC = 0x03
+	ctrlU = 0x15
+)
 
 // isInterrupt reports whether a person pressed Ctrl-C, in any encoding.
 func isInterrupt(tok keys.Token) bool {

@@ -1,4 +1,4 @@
-package server
+package attached
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 // maxCell limits the pixels of a cell that a client may report.
 const maxCell = 1000
 
-// attachTerminal is the terminal of a client. The session's mu guards it.
-type attachTerminal struct {
-	c          *attachClient
+// terminal is the terminal of a client. The session's lock guards it.
+type terminal struct {
+	c          *Client
 	cols, rows int
 	host       vt.HostTerminal // its colours and cell size
 	ask        bool            // the client must ask its terminal for these again
@@ -22,7 +22,7 @@ type attachTerminal struct {
 
 // describe notes the properties of the client's terminal. Programs that ask are told
 // those of the size owner's terminal, or of the last one after it left.
-func (t *attachTerminal) describe(m api.AttachControl) {
+func (t *terminal) describe(m api.AttachControl) {
 	o := vt.HostTerminal{CellWidth: m.CellWidth, CellHeight: m.CellHeight}
 	if min(m.CellWidth, m.CellHeight) <= 0 || max(m.CellWidth, m.CellHeight) > maxCell {
 		o.CellWidth, o.CellHeight = 0, 0
@@ -34,11 +34,11 @@ func (t *attachTerminal) describe(m api.AttachControl) {
 		o.Background = &v
 	}
 	s := t.c.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	t.host = o
-	if s.clients.owns(t.c) {
-		s.screen.setHost(o)
+	if t.c.all.owns(t.c) {
+		s.SetHost(o)
 	}
 }
 

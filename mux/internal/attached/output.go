@@ -1,15 +1,15 @@
-package server
+package attached
 
 import (
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/vt"
 )
 
-// attachOutput is what a client has seen and what it gets next: output goes into a
+// output is what a client has seen and what it gets next: output goes into a
 // bounded backlog, and a client that falls behind loses it and gets a fresh paint. The
-// session's mu guards it.
-type attachOutput struct {
-	c          *attachClient
+// session's lock guards it.
+type output struct {
+	c          *Client
 	back       *place // where a client that lost its server left off
 	scrollback bool   // paint the history first, once
 	filter     vt.HostFilter
@@ -24,8 +24,8 @@ type attachOutput struct {
 	resumed    bool // tell it that it continues where it left off
 }
 
-// add notes new output that ends at offset. mu is held.
-func (o *attachOutput) add(p []byte, offset uint64) {
+// add notes new output that ends at offset. The lock is held.
+func (o *output) add(p []byte, offset uint64) {
 	switch {
 	case o.repaint:
 	case o.raw() != o.paintedRaw:
@@ -47,37 +47,34 @@ func (o *attachOutput) add(p []byte, offset uint64) {
 	o.c.poke()
 }
 
-// raw reports whether the client gets the program's own bytes. Those of a pipe have no
-// carriage returns, and 8-bit controls mean something else on a person's terminal. mu is
-// held.
-func (o *attachOutput) raw() bool {
-	c := o.c
-	return c.terminal.cols == c.s.screen.cols && c.terminal.rows == c.s.screen.rows && !c.s.rec.Pipes && !c.s.screen.term.EightBit()
+// raw reports whether the client gets the program's own bytes. The lock is held.
+func (o *output) raw() bool {
+	return o.c.s.Raw(o.c.terminal.cols, o.c.terminal.rows)
 }
 
-// resync drops the backlog and asks for a paint. mu is held.
-func (o *attachOutput) resync() {
+// resync drops the backlog and asks for a paint. The lock is held.
+func (o *output) resync() {
 	o.backlog, o.repaint = nil, true
 	o.c.poke()
 }
 
-// paint returns the screen as a message for the client's terminal. mu is held.
-func (o *attachOutput) paint() message {
-	sc, t := &o.c.s.screen, &o.c.terminal
-	raw, first, modes := o.raw(), !o.painted, sc.term.Modes()
-	m := message{paint: true, raw: raw, size: api.Size{Cols: t.cols, Rows: t.rows}, offset: sc.rendered}
+// paint returns the screen as a message for the client's terminal. The lock is held.
+func (o *output) paint() message {
+	term, t, shown := o.c.s.View(), &o.c.terminal, o.c.s.Rendered()
+	raw, first, modes := o.raw(), !o.painted, term.Modes()
+	m := message{paint: true, raw: raw, size: api.Size{Cols: t.cols, Rows: t.rows}, offset: shown}
 	opts := vt.PaintOptions{Scrollback: o.scrollback, Again: o.painted}
 	if !raw {
 		opts.Cols, opts.Rows = t.cols, t.rows
 		opts.Content = o.painted && !o.repaint && modes == o.modes
 		m.pause = paintInterval
 	}
-	m.data = sc.view().AppendPaint(nil, opts)
+	m.data = term.AppendPaint(nil, opts)
 	o.scrollback, o.painted, o.paintedRaw, o.modes = false, true, raw, modes
-	o.repaint, o.dirty, o.backlog, o.sent = false, false, nil, sc.rendered
+	o.repaint, o.dirty, o.backlog, o.sent = false, false, nil, shown
 	o.filter = vt.HostFilter{}
 	if raw {
-		m.data = o.filter.Filter(m.data, sc.term.Pending())
+		m.data = o.filter.Filter(m.data, term.Pending())
 	}
 	if first && t.mark != "" {
 		m.data = append([]byte(vt.Marker(t.mark)), m.data...)
@@ -97,16 +94,18 @@ type place struct {
 	skip   uint64 // bytes received after it
 }
 
-// resume makes the client continue at a place; false if it must be painted. mu is held.
-func (o *attachOutput) resume(at place) bool {
+// resume makes the client continue at a place; false if it must be painted. The lock is held.
+func (o *output) resume(at place) bool {
 	s := o.c.s
-	base := s.storage.journal.Start()
-	if !o.raw() || s.life.ended() || at.offset < base || at.offset > s.screen.rendered {
+	if !o.raw() || s.Exit() != nil {
 		return false
 	}
-	held := s.storage.journal.From(base)[:s.screen.rendered-base]
+	base, held, pending := s.Segment()
+	if at.offset < base || at.offset > s.Rendered() {
+		return false
+	}
 	var f vt.HostFilter
-	before := f.Filter(nil, s.storage.pending)
+	before := f.Filter(nil, pending)
 	before = f.Filter(before[:0], held[:at.offset-base])
 	f.Stale()
 	missing := f.Filter(before[:0], held[at.offset-base:])
@@ -116,7 +115,7 @@ func (o *attachOutput) resume(at place) bool {
 	if at.skip > uint64(len(missing)) || len(missing)-int(at.skip) > clientBacklog {
 		return false
 	}
-	o.filter, o.sent, o.backlog = f, s.screen.rendered, missing[at.skip:]
-	o.painted, o.paintedRaw, o.modes, o.resumed = true, true, s.screen.term.Modes(), true
+	o.filter, o.sent, o.backlog = f, s.Rendered(), missing[at.skip:]
+	o.painted, o.paintedRaw, o.modes, o.resumed = true, true, s.View().Modes(), true
 	return true
 }

@@ -1,4 +1,4 @@
-package server
+package attached
 
 import (
 	"fmt"
@@ -12,63 +12,66 @@ import (
 	"github.com/coder/websocket"
 )
 
-func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+// Serve attaches a terminal at the end of a request, whose process is peer, until it, the
+// session or the request ends. An error is to be answered; without one, Serve has answered.
+func (cs *Clients) Serve(w http.ResponseWriter, r *http.Request, peer int, nesting *Nesting) error {
+	s := cs.s
 	q := r.URL.Query()
 	cols, _ := strconv.Atoi(q.Get("cols"))
 	rows, _ := strconv.Atoi(q.Get("rows"))
 	if cols != 0 || rows != 0 {
-		if err := checkSize(cols, rows); err != nil {
-			return nil, err
+		if err := api.CheckSize(cols, rows); err != nil {
+			return err
 		}
 	}
-	if boolQuery(r, "running") && !s.life.running() {
-		return nil, fmt.Errorf("%s: %w", s.name(), api.ErrExited)
+	if flag(r, "running") && cs.ended() {
+		return fmt.Errorf("%s: %w", s.Name(), api.ErrExited)
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		return nil, fmt.Errorf("%w: attach requires a WebSocket", api.ErrRequest)
+		return fmt.Errorf("%w: attach requires a WebSocket", api.ErrRequest)
 	}
-	c := newAttachClient(s, cols, rows)
-	c.readOnly, c.alone = boolQuery(r, "readonly"), boolQuery(r, "alone")
-	c.out.scrollback, c.out.back = boolQuery(r, "scrollback"), placeOf(r)
-	inside := s.srv.sessions.aroundAny(throughOf(r))
-	if err := s.srv.nesting.enter(c, inside); err != nil {
-		return nil, err
+	c := newClient(cs, cols, rows)
+	c.readOnly, c.alone = flag(r, "readonly"), flag(r, "alone")
+	c.out.scrollback, c.out.back = flag(r, "scrollback"), placeOf(r)
+	inside := nesting.around(throughOf(r, peer))
+	if err := nesting.enter(c, inside); err != nil {
+		return err
 	}
-	defer s.srv.nesting.leave(c)
+	defer nesting.leave(c)
 	if len(inside) == 0 {
-		s.srv.nesting.mark(c)
+		nesting.mark(c)
 	}
 	var t *journal.Typist
 	if id := typedID(r); id != 0 {
 		var err error
-		if t, err = s.input.typistOf(r.Context(), id); err != nil {
-			return nil, err
+		if t, err = cs.typistOf(r.Context(), id); err != nil {
+			return err
 		}
-		defer s.input.dropTypist(t)
-		if t.Known || !boolQuery(r, "back") {
+		defer cs.dropTypist(t)
+		if t.Known || !flag(r, "back") {
 			tellTyped(t, w.Header())
 		}
 	}
-	w.Header().Set(api.SessionHeader, s.rec.ID) // saves the client a request
+	w.Header().Set(api.SessionHeader, s.ID()) // saves the client a request
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // no browser reaches this socket; its peer's uid was checked
 		CompressionMode:    websocket.CompressionDisabled,
 	})
 	if err != nil {
-		return hijacked{}, nil // Accept has answered
+		return nil // Accept has answered
 	}
 	c.ws = ws
 	if t != nil {
 		t.Done = t.Next // the reply's header reports what may be lost
 		c.in.typist, c.in.taken, c.in.acked = t, t.Done, t.Done
 	}
-	s.clients.serve(r.Context(), c)
-	return hijacked{}, nil
+	cs.serve(r.Context(), c)
+	return nil
 }
 
 // throughOf returns the processes that show the client's terminal: those that it
 // names, or itself.
-func throughOf(r *http.Request) []int {
+func throughOf(r *http.Request, peer int) []int {
 	var pids []int
 	for field := range strings.SplitSeq(r.URL.Query().Get("through"), ",") {
 		if pid, err := strconv.Atoi(field); err == nil && pid > 1 && len(pids) < maxThrough {
@@ -76,8 +79,7 @@ func throughOf(r *http.Request) []int {
 		}
 	}
 	if len(pids) == 0 {
-		pid, _ := r.Context().Value(peerKey{}).(int)
-		pids = []int{pid}
+		pids = []int{peer}
 	}
 	return pids
 }
@@ -88,7 +90,7 @@ const maxThrough = 32
 // placeOf returns where a returning client left off; nil for a new one. A client that
 // needs a paint gets an offset that no output has.
 func placeOf(r *http.Request) *place {
-	if !boolQuery(r, "back") {
+	if !flag(r, "back") {
 		return nil
 	}
 	q := r.URL.Query()
@@ -98,4 +100,16 @@ func placeOf(r *http.Request) *place {
 		return &place{offset: math.MaxUint64}
 	}
 	return &place{offset, skip}
+}
+
+func flag(r *http.Request, key string) bool {
+	v, _ := strconv.ParseBool(r.URL.Query().Get(key))
+	return v
+}
+
+// ended reports whether the session has ended.
+func (cs *Clients) ended() bool {
+	cs.s.Lock()
+	defer cs.s.Unlock()
+	return cs.s.Exit() != nil
 }

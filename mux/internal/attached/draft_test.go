@@ -1,4 +1,4 @@
-package server
+package attached
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestDraft(t *testing.T) {
 	} {
 		var d draft
 		var scan keys.Scanner
-		client := new(attachClient)
+		client := new(Client)
 		now := time.Now()
 		interrupt := false
 		scan.Feed([]byte(input), func(tok keys.Token) {

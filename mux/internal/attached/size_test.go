@@ -1,25 +1,23 @@
-package server
+package attached
 
 import "testing"
 
 // TestOnesSentAwayCountNoMore: what a client sent before it knew that it was
-// disconnected, or had left, changes neither the size nor its owner.
+// disconnected, or had left, changes neither the size nor its owner, and is not typed.
 func TestOnesSentAwayCountNoMore(t *testing.T) {
-	b := newJournalBench(t)
-	join := func(cols int, alone bool) *attachClient {
-		c := newAttachClient(b.s, cols, 20)
+	s := newFake(t)
+	join := func(cols int, alone bool) *Client {
+		c := newClient(&s.clients, cols, 20)
 		c.alone = alone
-		b.s.clients.join(c)
+		s.clients.join(c)
 		return c
 	}
 	old := join(70, false)
 	now := join(90, true)
 	check := func(after string) {
 		t.Helper()
-		b.s.mu.Lock()
-		defer b.s.mu.Unlock()
-		if b.s.clients.sizeOwner != now || b.s.screen.cols != 90 {
-			t.Errorf("%s: %d columns, and the new terminal's size counts: %v", after, b.s.screen.cols, b.s.clients.sizeOwner == now)
+		if s.clients.sizeOwner != now || s.cols() != 90 {
+			t.Errorf("%s: %d columns, and the new terminal's size counts: %v", after, s.cols(), s.clients.sizeOwner == now)
 		}
 	}
 	check("one joins alone")
@@ -29,18 +27,21 @@ func TestOnesSentAwayCountNoMore(t *testing.T) {
 			t.Error(err)
 		}
 		check("a key")
+		if len(s.typed) > 0 {
+			t.Errorf("%q was typed", s.typed)
+		}
 		if err := old.carryOut([]byte(`{"type":"resize","cols":60,"rows":20}`)); err != nil {
 			t.Error(err)
 		}
 		check("a size")
 	}
 	late()
-	b.s.clients.leave(old)
+	s.clients.leave(old)
 	late()
-	b.s.clients.leave(now)
-	last := newAttachClient(b.s, 50, 20)
+	s.clients.leave(now)
+	last := newClient(&s.clients, 50, 20)
 	last.kicked = true
-	if last.carryOut([]byte(`{"type":"resize","cols":61,"rows":20}`)) != nil || b.s.clients.sizeOwner != nil {
+	if last.carryOut([]byte(`{"type":"resize","cols":61,"rows":20}`)) != nil || s.clients.sizeOwner != nil {
 		t.Error("the size of one that was sent away counts again")
 	}
 }

@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// matchCommand reports whether a pattern matches a whole command for an allow rule.
+// A pattern with a wildcard matches only a simple command: what a shell would make
+// of the rest is not known.
+func matchCommand(pattern, command string) bool {
+	if command == pattern {
+		return command != ""
+	}
+	return strings.ContainsAny(pattern, "*?") && simple(command) && wildcard(pattern, command)
+}
+
+// simple reports whether a shell runs the text as one command with fixed words: it
+// has no operator, substitution, redirection, newline or backslash outside quotes.
+// Quotes that shells read differently are not simple.
+func simple(command string) bool {
+	quote := rune(0)
+	runes := []rune(command)
+	for i, c := range runes {
+		next := rune(0)
+		if i+1 < len(runes) {
+			next = runes[i+1]
+		}
+		switch {
+		case unicode.IsControl(c) && c != '\t' && (c != '\n' || quote == 0):
+			return false
+		case quote == '\'':
+			if c == '\'' {
+				quote = 0
+			} else if c == '\\' && next == '\'' { // fish takes it as an escaped quote
+				return false
+			}
+		case quote == '"':
+			if c == '"' {
+				quote = 0
+			} else if c == '$' || c == '`' || c == '\\' && strings.ContainsRune("\"\\\n", next) {
+				return false
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case strings.ContainsRune(";&|<>()$`\\", c):
+			return false
+		}
+	}
+	return quote == 0
+}
+
+// matchAnyPart reports whether a pattern matches the command or any part of it for a
+// deny rule. It errs on the side of a match: quotes do not protect an operator,
+// since the text may reach another shell.
+func matchAnyPart(pattern, command string) bool {
+	if wildcard(pattern, command) {
+		return true
+	}
+	parts := strings.FieldsFunc(strings.ReplaceAll(command, "\\\n", ""), func(c rune) bool {
+		return strings.ContainsRune(";&|<>(){}$`", c) || unicode.IsControl(c) && c != '\t'
+	})
+	plain := words(pattern)
+	return slices.ContainsFunc(parts, func(part string) bool {
+		return slices.ContainsFunc(forms(words(part)), func(form string) bool { return wildcard(plain, form) })
+	})
+}
+
+// words returns a command without quotes and backslashes, with single blanks.
+func words(command string) string {
+	return strings.Join(strings.Fields(strings.Map(func(c rune) rune {
+		if strings.ContainsRune(`'"\`, c) {
+			return -1
+		}
+		return c
+	}, command)), " ")
+}
+
+// wrappers are words that run the command after them.
+var wrappers = []string{
+	"sudo", "doas", "env", "command", "builtin", "exec", "eval", "nohup", "time", "timeout", "nice", "stdbuf", "setsid", "xargs",
+	"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox",
+	"!", "if", "then", "elif", "else", "while", "until", "do",
+}
+
+// forms returns the command itself, and the commands that it runs through
+// assignments and wrappers; each also with a first word without its directory.
+func forms(command string) []string {
+	var out []string
+	for rest := command; rest != ""; {
+		first, after, _ := strings.Cut(rest, " ")
+		base := path.Base(first)
+		out = append(out, rest, strings.TrimSpace(base+" "+after))
+		if len(out) > 2 && (strings.HasPrefix(first, "-") || strings.Trim(first, "0123456789.smhd") == "") {
+			rest = after // an option or a number of a wrapper
+			continue
+		}
+		name, _, assigned := strings.Cut(first, "=")
+		if !slices.Contains(wrappers, base) && (!assigned || name == "") {
+			break
+		}
+		rest = after
+	}
+	return out
+}

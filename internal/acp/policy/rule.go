@@ -1,0 +1,129 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gascity.dev/gc/internal/acp/conversation"
+)
+
+// kinds are the protocol's kinds of tool calls.
+var kinds = []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"}
+
+// rule is KIND or KIND:GLOB.
+type rule struct {
+	text    string
+	kind    string
+	pattern string // "" matches every request of the kind
+}
+
+func parseRule(text string) (rule, error) {
+	kind, pattern, hasPattern := strings.Cut(text, ":")
+	if !slices.Contains(kinds, kind) {
+		return rule{}, fmt.Errorf("unknown kind %q: want %s, or one of them followed by :GLOB", kind, strings.Join(kinds, ", "))
+	}
+	pattern = strings.TrimSpace(pattern)
+	switch {
+	case hasPattern && pattern == "":
+		return rule{}, errors.New("empty pattern: want KIND or KIND:GLOB")
+	case kind == execute:
+	case strings.HasPrefix(pattern, "~"):
+		return rule{}, errors.New("~ is not expanded: want a path below the work directory or an absolute one")
+	case slices.Contains(strings.Split(pattern, "/"), ".."):
+		return rule{}, errors.New(".. never matches: want a path below the work directory or an absolute one")
+	}
+	return rule{text, kind, pattern}, nil
+}
+
+// named returns the rule as the transcript shows it.
+func (r rule) named(list string) string { return fmt.Sprintf("%s %q", list, r.text) }
+
+const execute = "execute"
+
+// request is what a rule is compared with.
+type request struct {
+	kind      string
+	command   string
+	title     string
+	locations []string // of the tool and of its diffs
+	workDir   string
+}
+
+func newRequest(t *conversation.Tool, workDir string) request {
+	if t == nil {
+		return request{workDir: workDir}
+	}
+	r := request{kind: t.Kind, command: strings.TrimSpace(t.Command), title: strings.TrimSpace(t.Title), workDir: workDir}
+	if r.command != "" { // whatever the agent calls it: a command may do anything
+		r.kind = execute
+	}
+	r.locations = slices.Clone(t.Locations)
+	for _, d := range t.Diffs {
+		r.locations = append(r.locations, d.Path)
+	}
+	return r
+}
+
+// reads reports whether the request only reads below the work directory. One without
+// a location may read anything.
+func (r request) reads() bool {
+	if r.kind != "read" && r.kind != "search" || len(r.locations) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(r.locations, func(path string) bool { return !matchPath("**", path, r.workDir) })
+}
+
+// allows reports whether an allow rule matches: the command, or every location. The
+// title is not trusted to be the command.
+func (r rule) allows(q request) bool {
+	switch {
+	case r.kind != q.kind:
+		return false
+	case r.pattern == "":
+		return true
+	case r.kind == execute:
+		return matchCommand(r.pattern, q.command)
+	}
+	return len(q.locations) > 0 &&
+		!slices.ContainsFunc(q.locations, func(path string) bool { return !matchPath(r.pattern, path, q.workDir) })
+}
+
+// verdict is an answer to a yes-no question.
+type verdict int
+
+const (
+	unknown verdict = iota
+	yes
+	no
+)
+
+// denies reports whether a deny rule matches: any part of the command (of the title
+// if there is no command), or any location.
+func (r rule) denies(q request) verdict {
+	switch {
+	case q.kind == "":
+		return unknown
+	case r.kind != q.kind:
+		return no
+	case r.pattern == "":
+		return yes
+	case r.kind == execute && q.command+q.title != "":
+		command := q.command
+		if command == "" {
+			command = q.title
+		}
+		return decided(matchAnyPart(r.pattern, command))
+	case r.kind == execute || len(q.locations) == 0:
+		return unknown
+	}
+	return decided(slices.ContainsFunc(q.locations, func(path string) bool { return touchesPath(r.pattern, path, q.workDir) }))
+}
+
+func decided(matches bool) verdict {
+	if matches {
+		return yes
+	}
+	return no
+}

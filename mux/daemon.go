@@ -10,7 +10,7 @@ import (
 )
 
 // IsDaemon reports whether the process was started as a keeper or a server.
-// main asks before anything else.
+// main checks it first.
 func IsDaemon(argv []string) bool { return keeper.IsDaemon(argv) }
 
 // RunDaemon is the whole life of a keeper or a server; it returns the exit

@@ -18,7 +18,7 @@ import (
 var ErrLost = errors.New("the connection to the mux server was lost")
 
 // SignalError is the error of an attachment that a signal to this process
-// ended; the session goes on.
+// ended; the session keeps running.
 type SignalError struct{ Signal os.Signal }
 
 // Error names the signal.
@@ -29,7 +29,7 @@ type Reason string
 
 // Reasons of the end of an attachment.
 const (
-	Detached Reason = "detached" // by the person, ctx or a signal; the session goes on
+	Detached Reason = "detached" // by the person, ctx or a signal; the session keeps running
 	Exited   Reason = "exited"   // the program ended
 	Lost     Reason = "lost"     // the server or the terminal went away
 	Kicked   Reason = "kicked"   // the server sent the client away
@@ -39,8 +39,8 @@ const (
 // shows the session and takes no input.
 type Options struct {
 	// In is where keys come from. A terminal is put in raw mode until the end.
-	// Nothing is read from an *os.File after the end; from another reader
-	// without SetReadDeadline one Read may still be under way.
+	// An *os.File is not read after the end; another reader without
+	// SetReadDeadline may still be in a Read.
 	In io.Reader
 	// Out is where the screen goes.
 	Out io.Writer
@@ -64,8 +64,8 @@ type Options struct {
 type Result struct {
 	Reason Reason
 	Exit   *api.Exit // of the program, for Exited; nil if unknown
-	Rest   []byte    // input behind the detach keys, read together with them
-	Lost   uint64    // bytes typed while a server died that may not have arrived
+	Rest   []byte    // input read together with the detach keys, after them
+	Lost   uint64    // bytes typed while a server died that may have been lost
 }
 
 // Terminal shows a session on a person's terminal until the detach keys, the end of
@@ -84,8 +84,8 @@ func Terminal(ctx context.Context, c *client.Client, name string, o Options) (Re
 	defer signal.Stop(signals)
 	defer a.screen.restore()
 
-	// The first connection comes before the terminal is touched, so that an
-	// error finds it unchanged. The rest is prepared while the server answers.
+	// Connect before touching the terminal: an error leaves it unchanged. The
+	// rest is prepared while the server answers.
 	cols, rows := a.screen.size()
 	caught := make(chan struct{})
 	a.start(func() {

@@ -400,7 +400,7 @@ func TestAttachPanic(t *testing.T) {
 
 func TestAttachTerminalGone(t *testing.T) {
 	_, c, p, r := attachDemo(t, nil)
-	p.Outer.Close()
+	p.Host.Close()
 	if res, err := r.ended(); res.Reason != Lost || err == nil {
 		t.Errorf("ended %q, %v", res.Reason, err)
 	}
@@ -421,7 +421,7 @@ func TestAttachStoppedTerminal(t *testing.T) {
 		// The write fails, as the client leaves in the middle.
 		c.ws.Write(ctx, websocket.MessageBinary, bytes.Repeat([]byte("much more than a terminal holds "), 1<<14))
 	}()
-	if _, err := io.ReadFull(p.Outer, make([]byte, 100)); err != nil {
+	if _, err := io.ReadFull(p.Host, make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()

@@ -44,8 +44,8 @@ func openInput(ctx context.Context, r io.Reader) (inputSource, error) {
 	return in, nil
 }
 
-// fileInput polls a file together with a pipe that wakes it: it reads no more than
-// is wanted, and leaves no goroutine behind in a read.
+// fileInput polls a file together with a pipe that wakes it. It reads no more
+// than is wanted and leaves no goroutine in a read.
 type fileInput struct {
 	f      *os.File
 	wakeR  int
@@ -120,9 +120,9 @@ func (i *fileInput) close() {
 	unix.Close(i.wakeW)
 }
 
-// readerInput reads from anything else, in a goroutine that reads only on request.
-// Without a read deadline, nothing waits for that goroutine: it stays in its last
-// Read until that returns.
+// readerInput reads from anything else, in a goroutine that reads only on
+// request. Without a read deadline that goroutine is not waited for: it stays
+// in its last Read until that returns.
 type readerInput struct {
 	ctx       context.Context
 	r         io.Reader

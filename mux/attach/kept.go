@@ -6,7 +6,7 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// keptInput is input that may have to be sent again after the server died.
+// keptInput is input that may have to be sent again if the server dies.
 type keptInput struct {
 	on     bool   // the server counts input
 	base   uint64 // number of the first byte kept

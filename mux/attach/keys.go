@@ -43,7 +43,7 @@ func (k *keyReader) flush() (forward []byte, detach bool) {
 // pending reports whether an unfinished key is held.
 func (k *keyReader) pending() bool { return k.replies.scan.Pending() || k.detach.Pending() }
 
-// rest returns what was read behind the detach keys.
+// rest returns what was read after the detach keys.
 func (k *keyReader) rest() []byte {
 	return slices.Concat(k.detach.Rest(), k.replies.scan.Buf)
 }
@@ -87,9 +87,9 @@ func (a *attachment) send(m message) {
 	}
 }
 
-// leave ends the attachment for the person. The server closes the connection once it
-// has taken all input and no longer counts this client; leave waits for that at most
-// leaveTimeout.
+// leave ends the attachment at the person's request. The server closes the
+// connection once it has taken all input and no longer counts this client;
+// leave waits for that at most leaveTimeout.
 func (a *attachment) leave(rest []byte) {
 	a.link.leave(rest)
 	timer := time.NewTimer(leaveTimeout)

@@ -6,14 +6,15 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// link is the connection in use, and what outlives it. Any goroutine may call it.
+// link is the connection in use, and the state that outlives it. Any goroutine
+// may call it.
 type link struct {
 	mu      sync.Mutex
 	conn    *client.AttachConn // nil between two connections
 	kept    keptInput
-	stale   bool   // another program wrote on the terminal: the next connection paints it
+	stale   bool   // another program wrote to the terminal: the next connection repaints it
 	leaving bool   // the detach keys were typed; the server may close the connection
-	rest    []byte // what was typed behind them
+	rest    []byte // what was typed after them
 }
 
 func (l *link) use(conn *client.AttachConn) {
@@ -33,7 +34,7 @@ func (l *link) drop() {
 	}
 }
 
-// takeStale reports whether the terminal must be painted, and forgets it.
+// takeStale reports whether the terminal must be repainted, and clears that.
 func (l *link) takeStale() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +43,7 @@ func (l *link) takeStale() bool {
 	return stale
 }
 
-// leave notes that the detach keys were typed, and rest behind them.
+// leave notes that the detach keys were typed, and rest after them.
 func (l *link) leave(rest []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +56,7 @@ func (l *link) isLeaving() bool {
 	return l.leaving
 }
 
-// typedBehind returns what was typed behind the detach keys.
+// typedBehind returns what was typed after the detach keys.
 func (l *link) typedBehind() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,17 +14,17 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// Questions are written to a person's terminal behind the first paint, and again
-// when its colours changed: tell changes of colours (mode 2031), foreground,
-// background, DA1. Every terminal answers DA1, and in order, so its answer is the
-// last. Nothing waits for the answers; the server gets each when it comes.
+// Questions are written to a person's terminal after the first paint, and again
+// when its colours change: report changes of colours (mode 2031), foreground,
+// background, DA1. Every terminal answers DA1, and in order, so its answer is
+// the last. Nothing waits for the answers; the server gets each as it arrives.
 const Questions = "\x1b[?2031h\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c"
 
-// answerTime is how long answers may take. An attachment that ends earlier reads
-// until then, so that they do not become input of the shell.
+// answerTime is how long answers may take. An attachment that ends earlier
+// reads until then; otherwise they would become input of the shell.
 const answerTime = 300 * time.Millisecond
 
-// hostLook is what is known of a person's terminal.
+// hostLook is what is known about a person's terminal.
 type hostLook struct {
 	mu         sync.Mutex
 	asked      time.Time // zero: never
@@ -41,7 +41,7 @@ func (l *hostLook) ask(t *hostTerminal) {
 	l.mu.Lock()
 	l.asked, l.answered = time.Now(), false
 	l.mu.Unlock()
-	_, _ = t.w.Write([]byte(Questions)) // the next paint finds a terminal that is gone
+	_, _ = t.w.Write([]byte(Questions)) // the next paint reports a terminal that is gone
 }
 
 // take notes an answer and reports whether the server should get it.

@@ -9,8 +9,8 @@ import (
 
 // replyFilter takes a terminal's replies out of what a person types. The server
 // answers every query of a program itself and removes queries from what it sends to
-// clients. A reply that still arrives answers something older, such as a query of the
-// shell before, and would reach the program as keys.
+// clients. A reply that still arrives answers an older query, such as one by the
+// shell, and would reach the program as keys.
 //
 // Dropped: DA, DSR and cursor position reports, DECRPM, window reports, kitty's
 // answer about its flags, every OSC and DCS string. Kept, because a program

@@ -149,11 +149,12 @@ func (a *attachment) catch() {
 	}
 }
 
-// ending is why a connection, and perhaps the attachment, ended: one of them.
+// ending is why a connection, and perhaps the attachment, ended. One field is
+// set.
 type ending struct {
 	cause  error // what cancelled the attachment
 	lost   error // the connection broke
-	failed error // the terminal or the session forbids to go on
+	failed error // the terminal or the session cannot continue
 	kicked bool
 	exited bool
 	exit   *api.Exit

@@ -12,7 +12,7 @@ const (
 	maxTyped  = 32 << 10 // bytes of kept input in one message
 )
 
-// message is input to send, or the word that the person leaves.
+// message is input to send, or the person's request to detach.
 type message struct {
 	input  []byte
 	detach bool
@@ -30,7 +30,8 @@ func (n notice) note() {
 	}
 }
 
-// sender sends to the server what the person types and what their terminal is.
+// sender sends to the server what the person types and the properties of their
+// terminal.
 type sender struct {
 	screen *hostTerminal
 	look   *hostLook
@@ -38,10 +39,10 @@ type sender struct {
 
 	messages chan message
 	resized  notice // the size changed
-	looked   notice // the terminal said what it looks like
+	looked   notice // the terminal reported its colours or cell size
 	changed  notice // the terminal's colours changed
 
-	// Of run's goroutine.
+	// Used by run's goroutine only.
 	unsent []byte   // input that could not be written
 	sized  api.Size // the size that the server has
 }
@@ -53,8 +54,8 @@ func newSender(screen *hostTerminal, look *hostLook, link *link) *sender {
 	}
 }
 
-// run sends until an error. Input that a dead server did not pass to the program
-// goes first.
+// run sends until an error, first the input that a dead server did not pass to
+// the program.
 func (s *sender) run(ctx context.Context, conn *client.AttachConn) {
 	err := s.resend(ctx, conn)
 	if err == nil {
@@ -82,7 +83,8 @@ func (s *sender) run(ctx context.Context, conn *client.AttachConn) {
 	}
 }
 
-// resend sends the input that the last connection did not bring to the program.
+// resend sends the input that the last connection did not deliver to the
+// program.
 func (s *sender) resend(ctx context.Context, conn *client.AttachConn) error {
 	rest := s.link.resume(conn, s.unsent)
 	s.unsent = nil
@@ -127,7 +129,7 @@ func (s *sender) sendSize(ctx context.Context, conn *client.AttachConn, now api.
 	return conn.Resize(ctx, now.Cols, now.Rows)
 }
 
-// sendLook sends what the terminal looks like, if known.
+// sendLook sends the terminal's colours and cell size, if known.
 func (s *sender) sendLook(ctx context.Context, conn *client.AttachConn) error {
 	m, known := s.look.control(s.screen)
 	if !known {

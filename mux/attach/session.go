@@ -17,9 +17,9 @@ type session struct {
 	id     string // once known: a later session of the same name is another one
 }
 
-// dial opens a connection. at is how far the terminal came on a lost one that it
-// replaces; nil for the first. meanwhile, unless nil, is called while the server
-// answers.
+// dial opens a connection. at is the terminal's progress on the lost connection
+// that this one replaces; nil for the first. meanwhile, unless nil, is called
+// while the server answers.
 func (s *session) dial(ctx context.Context, cols, rows int, o Options, at *progress, meanwhile func()) (*client.AttachConn, error) {
 	r := api.AttachRequest{Name: s.name, Cols: cols, Rows: rows, ReadOnly: o.ReadOnly, Scrollback: o.Scrollback, Alone: o.Alone, Running: at == nil}
 	if s.client.Paths() != (api.Paths{}) { // on this machine
@@ -33,7 +33,7 @@ func (s *session) dial(ctx context.Context, cols, rows int, o Options, at *progr
 	}
 	r.Client = s.me
 	if at != nil {
-		r.Back, r.Scrollback, r.Alone = true, false, false // that was done
+		r.Back, r.Scrollback, r.Alone = true, false, false // already done
 		r.Resume = at.known && at.size == api.Size{Cols: cols, Rows: rows}
 		r.Offset, r.Skip = at.offset, at.behind
 	}
@@ -70,17 +70,17 @@ func (s *session) exit(ctx context.Context) *api.Exit {
 // newClientID returns the number of an attachment; never 0.
 func newClientID() string { return fmt.Sprintf("%x", max(rand.Uint64(), 1)) }
 
-// progress is how far a terminal came in a session's output.
+// progress is a terminal's position in a session's output.
 type progress struct {
-	known  bool     // else it must be painted
+	known  bool     // otherwise the terminal must be painted
 	size   api.Size // of the terminal when it was painted
 	offset uint64
 	behind uint64             // bytes shown after offset
 	paint  *api.AttachControl // the next message is this paint
 }
 
-// told notes what the server says about the bytes that follow.
-func (p *progress) told(m api.AttachControl) {
+// control notes what the server announces about the bytes that follow.
+func (p *progress) control(m api.AttachControl) {
 	switch m.Type {
 	case "paint":
 		*p = progress{paint: &m}
@@ -89,7 +89,7 @@ func (p *progress) told(m api.AttachControl) {
 	}
 }
 
-// finished notes that the terminal shows a message as a whole.
+// finished notes that the terminal shows a whole message.
 func (p *progress) finished() {
 	if m := p.paint; m != nil {
 		*p = progress{known: m.Raw, size: api.Size{Cols: m.Cols, Rows: m.Rows}, offset: m.Offset}

@@ -17,8 +17,9 @@ func catchSignals(signals chan<- os.Signal) {
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 }
 
-// catchRest catches the signals that can wait for the first paint, as each costs
-// several thread switches; what an earlier one would have told is looked up.
+// catchRest catches the signals that can wait for the first paint, since each
+// costs several thread switches. It looks up what an earlier one would have
+// reported.
 func (a *attachment) catchRest(signals chan<- os.Signal, was api.Size) {
 	signal.Notify(signals, unix.SIGCONT)
 	if a.screen.givenBack() {
@@ -32,13 +33,14 @@ func (a *attachment) catchRest(signals chan<- os.Signal, was api.Size) {
 	}
 }
 
-// continued goes on after a shell had the terminal; a new connection paints it.
+// continued continues after a shell used the terminal; a new connection
+// repaints it.
 func (a *attachment) continued() {
 	a.screen.makeRawAgain()
 	a.link.drop()
 }
 
-// watch handles signals and changes of the size until the end. was is the size that
+// watch handles signals and size changes until the end. was is the size that
 // the server has.
 func (a *attachment) watch(signals chan os.Signal, was api.Size) {
 	resized, painted := a.o.Resized, a.viewer.painted

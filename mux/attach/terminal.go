@@ -20,7 +20,7 @@ const restoreTimeout = 500 * time.Millisecond
 // hostTerminal is a person's terminal without its input: raw mode until the end,
 // output, and every mode reset at the end.
 type hostTerminal struct {
-	in, out *os.File // nil when they are no terminals
+	in, out *os.File // nil if not a terminal
 	asked   func() (cols, rows int, err error)
 
 	w        io.Writer
@@ -100,9 +100,9 @@ func (t *hostTerminal) ask() (cols, rows int, err error) {
 // open prepares writing, so that a write which the terminal does not take ends
 // with ctx.
 //
-// That needs a deadline, and so a file description of our own: non-blocking mode on
-// the person's would affect every program that shares it. If the terminal cannot be
-// opened again, a stopped terminal can delay the end.
+// That takes a deadline, which takes a file description of our own:
+// non-blocking mode on the person's would affect every program that shares it.
+// If the terminal cannot be opened again, a stopped terminal can delay the end.
 func (t *hostTerminal) open(ctx context.Context) {
 	if t.out != nil {
 		if f, err := reopenTerminal(t.out); err == nil {
@@ -127,7 +127,7 @@ func (t *hostTerminal) open(ctx context.Context) {
 		})
 		t.stop = func() {
 			if !stop() {
-				<-cut // else it might cut off what restore writes
+				<-cut // otherwise it might cut off what restore writes
 			}
 		}
 	}
@@ -153,7 +153,8 @@ func (t *hostTerminal) raw() bool {
 	return t.saved != nil
 }
 
-// givenBack reports whether somebody restored the terminal's modes after makeRaw.
+// givenBack reports whether another program restored the terminal's modes after
+// makeRaw.
 func (t *hostTerminal) givenBack() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

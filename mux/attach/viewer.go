@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// viewer shows on the terminal what the server sends. One goroutine uses it, and
+// viewer shows on the terminal what the server sends. One goroutine uses it;
 // others only wait for painted.
 type viewer struct {
 	screen *hostTerminal
@@ -19,7 +19,7 @@ type viewer struct {
 
 	painted chan struct{} // closed when the terminal shows something
 	seen    bool          // painted is closed
-	asked   bool          // the terminal was asked what it looks like
+	asked   bool          // the terminal was asked for its colours
 	again   bool          // the connection replaces a lost one; until its first paint
 	shown   progress
 }
@@ -52,13 +52,13 @@ func (v *viewer) run(ctx context.Context, conn *client.AttachConn) ending {
 			if control.Type == "exit" {
 				exited, exit = true, control.Exit
 			}
-			v.heed(*control)
+			v.carryOut(*control)
 		}
 	}
 }
 
-// heed acts on a control message.
-func (v *viewer) heed(m api.AttachControl) {
+// carryOut acts on a control message.
+func (v *viewer) carryOut(m api.AttachControl) {
 	switch m.Type {
 	case "typed":
 		v.link.taken(m.Typed)
@@ -70,7 +70,7 @@ func (v *viewer) heed(m api.AttachControl) {
 			v.screen.reset()
 		}
 	}
-	v.shown.told(m)
+	v.shown.control(m)
 }
 
 // show copies one message to the terminal, through buf; false ends the connection.
@@ -93,7 +93,7 @@ func (v *viewer) show(r io.Reader, buf []byte) (ending, bool) {
 	}
 }
 
-// finished notes that the terminal shows a message as a whole.
+// finished notes that the terminal shows a whole message.
 func (v *viewer) finished() {
 	v.shown.finished()
 	if !v.seen {

@@ -39,7 +39,7 @@ var ErrKicked = errors.New("another terminal sent this one away")
 // same AttachRequest.Client.
 type Typed struct {
 	Known bool   // false: an older server, which does not count
-	Taken uint64 // bytes that need not be sent again
+	Taken uint64 // bytes that must not be sent again
 	Lost  uint64 // the last Lost of them may not have reached the program
 }
 

@@ -77,7 +77,7 @@ func (c *Client) Close() error {
 // sessionPath is the path of a session's resource.
 func sessionPath(name string, more string) string {
 	name = url.PathEscape(name)
-	if name == "." || name == ".." { // not a step up the path
+	if name == "." || name == ".." { // must not climb the path
 		name = strings.ReplaceAll(name, ".", "%2E")
 	}
 	return "/v1/sessions/" + name + more
@@ -201,7 +201,7 @@ func (b *watchedBody) Close() error {
 func unreachable(err error) error {
 	var h *HostError
 	if errors.As(err, &h) {
-		return h // the whole story; how the request failed adds nothing
+		return h // complete by itself; how the request failed adds nothing
 	}
 	return fmt.Errorf("%w: %w", api.ErrUnreachable, err)
 }

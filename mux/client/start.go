@@ -196,7 +196,8 @@ func recordedPID(lock *os.File) int {
 	return pid
 }
 
-// ServerPID returns the pid of the running server without asking it; 0 if unknown.
+// ServerPID returns the pid of the running server without a request; 0 if
+// unknown.
 func ServerPID(p api.Paths) int {
 	d, err := statedir.Open(p.Dir)
 	if err != nil {

@@ -26,8 +26,8 @@ func (c *Commands) hosts(owner string) bool {
 	return ok
 }
 
-// Deliveries returns the deliveries of an owner ("" is all) in a state ("" is any),
-// also the final ones, and how many there are in each state.
+// Deliveries returns the deliveries of an owner ("" is all) in a state ("" is
+// any), including final ones, and the number in each state.
 func (c *Commands) Deliveries(owner string, state process.DeliveryState) (list []api.Delivery, counts map[process.DeliveryState]int, err error) {
 	list, counts = []api.Delivery{}, make(map[process.DeliveryState]int)
 	err = c.Host.View(func(tx *store.Tx) error {
@@ -50,9 +50,9 @@ func (c *Commands) Deliveries(owner string, state process.DeliveryState) (list [
 	return list, counts, err
 }
 
-// Claim gives the caller what is due to an owner without a session here; nobody else
-// types it then. The claim is empty if there is nothing, or another one delivers to
-// the owner.
+// Claim gives the caller what is due to an owner without a session here; only
+// the caller may type it then. The claim is empty if nothing is due or another
+// caller is delivering to the owner.
 func (c *Commands) Claim(owner, by string) (api.Claim, error) {
 	if owner == "" || by == "" {
 		return api.Claim{}, fmt.Errorf("%w: a claim names the owner, and whose it is", api.ErrRequest)
@@ -63,7 +63,7 @@ func (c *Commands) Claim(owner, by string) (api.Claim, error) {
 	}
 	defer func() {
 		co.release(owner)
-		if c.hosts(owner) { // it came meanwhile
+		if c.hosts(owner) { // its session started meanwhile
 			co.wake()
 		}
 	}()
@@ -77,8 +77,8 @@ func (c *Commands) Claim(owner, by string) (api.Claim, error) {
 	return api.Claim{Batch: batch, Events: events, Text: text}, nil
 }
 
-// Settle saves the outcome of a claim: delivered, dead, or pending for another try.
-// An outcome that comes late is ignored.
+// Settle saves the outcome of a claim: delivered, dead, or pending for another
+// try. A late outcome is ignored.
 func (c *Commands) Settle(batch string, state process.DeliveryState, detail string) error {
 	settle := outcome(state, c.Now(), detail)
 	if settle == nil || batch == "" {
@@ -109,6 +109,6 @@ func (c *Commands) Settle(batch string, state process.DeliveryState, detail stri
 	for _, id := range ids {
 		c.completions.refresh(id)
 	}
-	c.completions.wake() // its session may have come here meanwhile
+	c.completions.wake() // its session may have started here meanwhile
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"gascity.dev/gc/internal/process"
 )
 
-// collector removes ended commands that are not kept any longer. Its timer runs only
+// collector removes ended commands that are no longer kept. Its timer runs only
 // while there is something to remove later.
 type collector struct {
 	commands *Commands
@@ -47,7 +47,7 @@ func (k *collector) close() {
 	}
 }
 
-// collect removes old commands, and comes back when the next one is due.
+// collect removes old commands and schedules itself for the next one.
 func (k *collector) collect() {
 	k.mu.Lock()
 	k.timer = nil

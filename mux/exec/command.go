@@ -20,8 +20,8 @@ import (
 type Command struct {
 	c       *Commands
 	id      string
-	done    chan struct{} // closed when the end was saved, or is known but the disk is full
-	started chan struct{} // closed when the process runs, or never will
+	done    chan struct{} // closed when the end is saved, or known while the disk is full
+	started chan struct{} // closed when the process runs or failed to start
 
 	mu      sync.Mutex
 	rec     process.Record
@@ -51,7 +51,7 @@ func (cmd *Command) ended() bool {
 	}
 }
 
-// attach notes the session of a command and starts the timers.
+// attach sets the session of a command and starts the timers.
 func (cmd *Command) attach(s Session) {
 	cmd.mu.Lock()
 	defer cmd.mu.Unlock()
@@ -130,8 +130,8 @@ func (cmd *Command) Answer(ctx context.Context, r *api.ExecRequest) (api.ExecRes
 	return res, cmd.see(r.Owner, &res)
 }
 
-// foreground waits for the end, at most yield (0: without limit). After that, or if
-// the caller leaves, the command goes to the background.
+// foreground waits for the end, at most yield (0: no limit). After that, or if
+// the caller leaves, the command moves to the background.
 func (cmd *Command) foreground(ctx context.Context, yield time.Duration) error {
 	leave := cmd.follow()
 	var late <-chan time.Time
@@ -153,7 +153,7 @@ func (cmd *Command) foreground(ctx context.Context, yield time.Duration) error {
 	}
 }
 
-// Background lets a command of the foreground go on without its caller: its timeout
+// Background lets a foreground command continue without its caller: its timeout
 // lapses, and its end is delivered to its owner.
 func (cmd *Command) Background() error {
 	err := cmd.change(func(r *process.Record) { r.Background, r.Timeout = true, 0 })
@@ -185,8 +185,8 @@ func (cmd *Command) change(f func(*process.Record)) error {
 	return nil
 }
 
-// Wait waits for the end, at most limit (0: without limit), and returns what is known
-// then. The error is that of ctx.
+// Wait waits for the end, at most limit (0: no limit), and returns what is
+// known then. The error is ctx's.
 func (cmd *Command) Wait(ctx context.Context, caller string, limit time.Duration) (api.ExecResult, error) {
 	limited := ctx
 	if limit > 0 {
@@ -235,8 +235,8 @@ func (cmd *Command) watched() bool {
 	return cmd.waiting > 0
 }
 
-// Kill ends the process tree and returns when the end is saved. caller ("" is nobody)
-// has seen it then.
+// Kill ends the process tree and returns when the end is saved. That counts as
+// seen by caller, unless "".
 func (cmd *Command) Kill(ctx context.Context, caller string, grace time.Duration) (api.ExecResult, error) {
 	if err := cmd.end(ctx, process.IntentKill, grace); err != nil {
 		return api.ExecResult{}, err

@@ -18,13 +18,13 @@ import (
 // Times and bounds of the delivery of ends.
 const (
 	deliverWorkers = 8                     // messages typed at once
-	deliverTick    = time.Minute           // how often open deliveries are looked at without an event
+	deliverTick    = time.Minute           // how often open deliveries are checked without an event
 	deliverGather  = 10 * time.Millisecond // many commands end at once
 )
 
-// completions delivers the ends of commands to the sessions of their owners. The
-// deliveries and their states are in the database ([delivery.Progress]); the fields
-// say what happens now.
+// completions delivers the ends of commands to their owners' sessions. The
+// deliveries and their states are in the database ([delivery.Progress]); the
+// fields are only what is under way.
 type completions struct {
 	c    *Commands
 	kick chan struct{}
@@ -87,7 +87,7 @@ func (co *completions) none() bool {
 	return len(co.open) == 0
 }
 
-// wake makes run look at the deliveries, unless there are none.
+// wake makes run check the deliveries, unless there are none.
 func (co *completions) wake() {
 	if co.none() {
 		return
@@ -125,7 +125,8 @@ func (co *completions) run() {
 	}
 }
 
-// pass starts to deliver to every owner that is there, and returns when to look again.
+// pass starts to deliver to every owner with a session, and returns when to
+// check again.
 func (co *completions) pass(ctx context.Context, limit chan struct{}) time.Duration {
 	if co.none() {
 		return 24 * time.Hour
@@ -158,7 +159,7 @@ func (co *completions) pass(ctx context.Context, limit chan struct{}) time.Durat
 func (co *completions) expire(d process.Delivery, now time.Time) {
 	why := "its owner was not there for 24 h"
 	if d.State == process.Injecting {
-		why = "nobody said in 24 h what became of it, as it was typed by " + d.By
+		why = "its outcome was not reported within 24 h by " + d.By
 	}
 	co.step([]string{d.Event}, func(d *process.Delivery) error { return d.GiveUp(now, why) })
 }
@@ -196,8 +197,8 @@ func (co *completions) release(owner string) {
 	delete(co.busy, owner)
 }
 
-// deliverOnce resolves the messages of an earlier server, or else types what is due
-// for the owner as one message. more is false if nothing is left to do now.
+// deliverOnce resolves the messages of an earlier server, or else types what is
+// due to the owner as one message. more is false if nothing is left to do now.
 func (co *completions) deliverOnce(ctx context.Context, o Owner, owner string, limit chan struct{}) (more bool) {
 	if some, err := co.resume(ctx, owner); some || err != nil {
 		return err == nil
@@ -225,8 +226,8 @@ func (co *completions) deliverOnce(ctx context.Context, o Owner, owner string, l
 	return err == nil
 }
 
-// take leases what is due for an owner, oldest first, and makes the message, which by
-// ("": this server) types into the session with the id.
+// take leases what is due to an owner, oldest first, and makes the message that
+// by ("": this server) types into the session with the id.
 func (co *completions) take(session, owner, by string) (batch string, events []string, text string) {
 	open, err := co.list()
 	if err != nil {
@@ -276,8 +277,8 @@ func (co *completions) message(list []process.Delivery) (events []string, text s
 	return events, process.Message(ends)
 }
 
-// watched reports whether somebody waits for the command's end, and learns of it in a
-// moment.
+// watched reports whether a caller is waiting for the command's end and is
+// about to learn of it.
 func (c *Commands) watched(id string) bool {
 	cmd, err := c.Find(id)
 	return err == nil && cmd.watched()
@@ -304,8 +305,8 @@ func (co *completions) resume(ctx context.Context, owner string) (some bool, err
 	return len(batches) > 0, nil
 }
 
-// resolve finds out what became of a message. After an error that is unknown, and the
-// message stays as it is.
+// resolve finds out what became of a message. After an error the outcome is
+// unknown, and the message stays as it is.
 func (co *completions) resolve(ctx context.Context, batch string, events []string) error {
 	id, _, _ := strings.Cut(batch, " ")
 	o, ok := co.c.Host.OwnerByID(id)
@@ -358,8 +359,8 @@ func eventsOf(list []process.Delivery) []string {
 	return ids
 }
 
-// outcome is the transition of a delivery whose message came to the state; nil for a
-// state that is no outcome.
+// outcome returns the transition of a delivery to the state of its message; nil
+// for a state that is not an outcome.
 func outcome(state process.DeliveryState, now time.Time, detail string) func(*process.Delivery) error {
 	switch state {
 	case process.Delivered:
@@ -405,7 +406,7 @@ func (co *completions) step(ids []string, f func(*process.Delivery) error) []pro
 	return done
 }
 
-// refresh looks whether a delivery has become final.
+// refresh checks whether a delivery has become final.
 func (co *completions) refresh(event string) {
 	var final bool
 	err := co.c.Host.View(func(tx *store.Tx) error {

@@ -7,9 +7,10 @@
 // and its delivery are one write ([Host].Tx), and a delivery is typed at most once
 // (package delivery).
 //
-// It never reads a terminal, starts a process or speaks HTTP: the host does that, writes
-// the output of a session into its [Output], and calls [Commands.Ended]. A foreground
-// command whose callers lag is not read: [Output.Full] says so, [Session].Resume ends it.
+// It never reads a terminal, starts a process or speaks HTTP: the host does
+// that, writes the output of a session into its [Output], and calls
+// [Commands.Ended]. The output of a foreground command whose callers lag is not
+// read while [Output.Full] reports true; [Session].Resume continues it.
 //
 // Locks: a command's mu is taken before those of its session, of its output and of the
 // tables in this package, which call nothing.

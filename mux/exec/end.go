@@ -49,8 +49,9 @@ func (c *Commands) Ended(id string, exit api.Exit) {
 	cmd.finish(end)
 }
 
-// took is how long a command ran: by the system's clock, which the keeper reads at the
-// very end, unless that clock was set meanwhile; then as long as it was seen to run.
+// took is how long a command ran: by the system's clock, which the keeper reads
+// at the exit, unless that clock was set meanwhile; then by how long the server
+// saw it run.
 func took(wall, seen time.Duration) time.Duration {
 	if wall < 0 || wall > seen+time.Second {
 		return seen
@@ -83,10 +84,10 @@ func (cmd *Command) finish(end process.End) {
 	cmd.announceEnd(rec)
 }
 
-// saveEnd writes the end, its event and its delivery in one transaction, and retries
-// until the disk takes it; those who wait for the end get it meanwhile. It returns
-// false if the command was removed or the server ends: then the keeper tells the next
-// server.
+// saveEnd writes the end, its event and its delivery in one transaction, and
+// retries until the disk takes it; callers that wait for the end get it
+// meanwhile. It returns false if the command was removed, or if the server
+// ends: the keeper then reports the end to the next server.
 func (cmd *Command) saveEnd(end process.End) (process.Record, bool) {
 	now, watched := cmd.atEnd(end)
 	for pause := saveRetry; ; pause = min(2*pause, saveRetryMax) {
@@ -114,8 +115,8 @@ func (cmd *Command) saveEnd(end process.End) (process.Record, bool) {
 	}
 }
 
-// atEnd returns the record of a command as it ended, with what ended it, and whether
-// somebody waits for the end.
+// atEnd returns the record of a command as it ended, with its cause, and
+// whether a caller waits for the end.
 func (cmd *Command) atEnd(end process.End) (now process.Record, watched bool) {
 	cmd.mu.Lock()
 	now, watched = cmd.rec, cmd.waiting > 0
@@ -141,7 +142,7 @@ func (cmd *Command) writeEnd(now process.Record, end process.End, watched bool) 
 				r.Intent = now.Intent
 			}
 			if r.Seen = seen; !r.Background {
-				r.Seen = end.Now // somebody waits for it
+				r.Seen = end.Now // a caller waits for it
 			}
 		})
 		if err == nil {
@@ -152,7 +153,7 @@ func (cmd *Command) writeEnd(now process.Record, end process.End, watched bool) 
 	return rec, err
 }
 
-// announceEnd tells those who wait for a command, and its owner, of its saved end.
+// announceEnd notifies a command's waiters and its owner of its saved end.
 func (cmd *Command) announceEnd(rec process.Record) {
 	c := cmd.c
 	cmd.mu.Lock()
@@ -177,8 +178,8 @@ func (cmd *Command) announceEnd(rec process.Record) {
 	c.collector.soon()
 }
 
-// end ends the whole tree, because of intent, and returns when the end is saved. The
-// intent is on disk before the first signal.
+// end ends the whole tree for the reason in intent, and returns when the end is
+// saved. The intent is on disk before the first signal.
 func (cmd *Command) end(ctx context.Context, intent string, grace time.Duration) error {
 	s, err := cmd.Input(ctx)
 	if errors.Is(err, api.ErrExited) {

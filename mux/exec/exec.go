@@ -22,7 +22,7 @@ const (
 	foregroundTimeout = 30 * time.Minute // of a command in the foreground that has no other
 	DefaultGrace      = 5 * time.Second  // between TERM and KILL
 	historyLines      = 2000             // of the screen; the ring has the output
-	saveRetry         = time.Second      // when mux.db takes no write
+	saveRetry         = time.Second      // after a failed write to mux.db
 	saveRetryMax      = time.Minute
 )
 
@@ -55,7 +55,8 @@ type Commands struct {
 	byID map[string]*Command
 }
 
-// New returns no commands yet; [Commands.Load] adds those of an earlier server.
+// New returns an empty set; [Commands.Load] adds the commands of an earlier
+// server.
 func New(o Options) *Commands {
 	if o.Fault == nil {
 		o.Fault = func(string) {}
@@ -91,7 +92,7 @@ func (c *Commands) Find(id string) (*Command, error) {
 	return nil, fmt.Errorf("%w: background command %s", api.ErrNotFound, id)
 }
 
-// all returns the commands, oldest first.
+// all returns every command, oldest first.
 func (c *Commands) all() []*Command {
 	c.mu.Lock()
 	all := make([]*Command, 0, len(c.byID))
@@ -117,7 +118,7 @@ func (c *Commands) List(owner string, all bool) []api.ExecResult {
 	return out
 }
 
-// Load reads the records of an earlier server. It comes before any other call.
+// Load reads the records of an earlier server. Call it first.
 func (c *Commands) Load() error {
 	var all []process.Record
 	err := c.Host.View(func(tx *store.Tx) (err error) {
@@ -136,8 +137,8 @@ func (c *Commands) Load() error {
 	return nil
 }
 
-// Reconcile takes up the commands that ran when the last server ended: those whose
-// session the host found go on, the others are lost.
+// Reconcile resumes the commands that ran when the last server ended: those
+// whose session the host found continue, the others are lost.
 func (c *Commands) Reconcile() {
 	for _, cmd := range c.all() {
 		if cmd.ended() {
@@ -149,7 +150,7 @@ func (c *Commands) Reconcile() {
 		}
 		close(cmd.started)
 		c.Go(func() {
-			cmd.finish(process.End{Code: -1, Lost: true, Reason: "its process is gone, and nobody saw how it ended", At: time.Now(), Now: c.Now()})
+			cmd.finish(process.End{Code: -1, Lost: true, Reason: "its process is gone and its exit status is unknown", At: time.Now(), Now: c.Now()})
 		})
 	}
 }
@@ -164,7 +165,7 @@ func (c *Commands) Run() {
 // or ended.
 func (c *Commands) OwnersChanged() { c.completions.wake() }
 
-// Close closes the files of output. The server has ended everything that writes them.
+// Close closes the output files. Everything that writes them must have ended.
 func (c *Commands) Close() {
 	c.collector.close()
 	for _, cmd := range c.all() {
@@ -286,7 +287,7 @@ func (c *Commands) Remove(ids ...string) error {
 	err := c.Host.Tx(func(tx *store.Tx) error {
 		for _, id := range ids {
 			err := c.store.Remove(tx, id)
-			if err != nil && (len(ids) == 1 || !errors.Is(err, process.ErrNotFound)) { // a person was faster
+			if err != nil && (len(ids) == 1 || !errors.Is(err, process.ErrNotFound)) { // removed meanwhile
 				return err
 			}
 		}

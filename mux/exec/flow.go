@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// The output of a command in the foreground is read as fast as its caller takes it,
-// as over a pipe: when the caller lags, the command's terminal or pipe fills, and the
-// command blocks. The ring still holds everything that the caller has not taken, so
-// that the server keeps nothing in memory and waits for nobody.
+// The output of a foreground command is read as fast as its caller takes it, as
+// over a pipe: when the caller lags, the command's terminal or pipe fills, and
+// the command blocks. The ring still holds everything that the caller has not
+// taken, so the server buffers nothing in memory and waits for no caller.
 const (
-	FlowWindow = 2 << 20         // how far the caller may lag
-	flowDrain  = 5 << 20         // and once the program has ended; less than the ring's tail
-	flowAway   = 5 * time.Second // a caller that is gone for so long does not come back
+	FlowWindow = 2 << 20         // bytes the caller may lag
+	flowDrain  = 5 << 20         // the same once the program has ended; less than the ring's tail
+	flowAway   = 5 * time.Second // how long a caller may be disconnected
 )
 
 // reader is a caller that takes the output. at is the offset that it has reached.
@@ -63,7 +63,7 @@ func (rs *readers) enter(r *reader) {
 	}
 }
 
-// took notes how far a caller has come.
+// took notes a caller's new offset.
 func (rs *readers) took(r *reader, to uint64) {
 	cmd := rs.cmd
 	cmd.mu.Lock()
@@ -73,8 +73,8 @@ func (rs *readers) took(r *reader, to uint64) {
 	rs.pace(false)
 }
 
-// leave removes a caller. The last one may come back after a cut connection;
-// otherwise the command goes on without it.
+// leave removes a caller. The last one may return after a cut connection;
+// otherwise the command continues without it.
 func (rs *readers) leave(r *reader) {
 	cmd := rs.cmd
 	cmd.mu.Lock()
@@ -92,7 +92,7 @@ func (rs *readers) leave(r *reader) {
 	}
 }
 
-// await gives a caller that is not there time to come. cmd.mu is held.
+// await gives a disconnected caller time to return. cmd.mu is held.
 func (rs *readers) await() {
 	cmd := rs.cmd
 	if cmd.session == nil || !rs.wanted() || rs.away != nil {
@@ -119,8 +119,8 @@ func (rs *readers) stop() {
 	}
 }
 
-// pace lets the command write as far as its slowest caller allows; begin starts that
-// again after release. cmd.mu is held.
+// pace limits the command to what its slowest caller allows; begin resumes that
+// after release. cmd.mu is held.
 func (rs *readers) pace(begin bool) {
 	cmd := rs.cmd
 	if cmd.session == nil || cmd.out == nil {
@@ -135,7 +135,7 @@ func (rs *readers) pace(begin bool) {
 	}
 }
 
-// release lets the command write without a caller. cmd.mu is held.
+// release lets the command write without waiting for callers. cmd.mu is held.
 func (rs *readers) release() {
 	cmd := rs.cmd
 	if cmd.session != nil && cmd.out != nil && cmd.out.free() {
@@ -144,7 +144,7 @@ func (rs *readers) release() {
 	rs.spareMemory()
 }
 
-// spareMemory keeps no more output in memory than a command in the background needs.
+// spareMemory limits the output in memory to what a background command needs.
 // cmd.mu is held.
 func (rs *readers) spareMemory() {
 	if out := rs.cmd.out; out != nil {

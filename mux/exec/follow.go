@@ -12,11 +12,11 @@ import (
 // followBytes is the most output in one result of [Command.Follow].
 const followBytes = 256 << 10
 
-// Follow calls send with what is known of the command: at once, then with all output
-// from the cursor on as it comes, and at last with the end, the only result whose
-// status is final. It goes as fast as send returns, and so does a command in the
-// foreground. It ends early if send fails, or with ctx or the server; then the caller
-// follows again. The error is ErrRequest for a cursor behind the end.
+// Follow calls send with the state of the command: at once, then with all
+// output from the cursor on as it arrives, and finally with the end, the only
+// result whose status is final. A slow send slows down a foreground command.
+// Follow ends early if send fails, or with ctx or the server; the caller may
+// then follow again. The error is ErrRequest for a cursor past the end.
 func (cmd *Command) Follow(ctx context.Context, cursor uint64, caller string, send func(api.ExecResult) error) error {
 	if out, err := cmd.output(); err == nil && cursor > out.ring.Total() {
 		return fmt.Errorf("%w: %w: %d is behind the end at %d", api.ErrRequest, process.ErrCursor, cursor, out.ring.Total())
@@ -62,10 +62,10 @@ func (cmd *Command) Follow(ctx context.Context, cursor uint64, caller string, se
 
 // chunk is the next result of [Command.Follow].
 func (cmd *Command) chunk(cursor uint64) (api.ExecResult, error) {
-	ended := cmd.ended() // before the output is read: then all of it is there
+	ended := cmd.ended() // checked before the output is read, so that all of it is there
 	res := api.ExecResult{ID: cmd.id, Status: process.Running, Cursor: cursor}
 	out, err := cmd.output()
-	if err != nil { // there was no room for any of it; the command goes on
+	if err != nil { // no space for any of it; the command continues
 		if ended {
 			res = cmd.Result()
 			res.Cursor = cursor

@@ -23,7 +23,7 @@ type Host interface {
 	Forget(ids ...string)
 	// Owner returns the running session of a name.
 	Owner(name string) (Owner, bool)
-	// OwnerByID returns a session by its id, also an ended one.
+	// OwnerByID returns a session by its id, even an ended one.
 	OwnerByID(id string) (Owner, bool)
 	// Tx runs f as one durable write of the database: all of it or nothing.
 	Tx(f func(*store.Tx) error) error
@@ -45,8 +45,8 @@ type Session interface {
 	CloseInput(ctx context.Context) error
 	// Changed returns a channel that is closed at the next change of the screen.
 	Changed() <-chan struct{}
-	// Silent returns how long there was no output, and whether output waits in the
-	// program because [Output.Full] said so or the disk takes none.
+	// Silent returns how long there was no output, and whether output waits in
+	// the program because of [Output.Full] or a full disk.
 	Silent() (d time.Duration, held bool)
 	// Resume reads output again if [Output.Full] allows it now.
 	Resume()

@@ -28,15 +28,15 @@ const (
 	tailLines   = 60
 )
 
-// Output takes what a command writes and keeps the beginning and the end of it. It is
-// safe for concurrent use. A nil Output is never full.
+// Output keeps the beginning and the end of what a command writes. It is safe
+// for concurrent use. A nil Output is never full.
 type Output struct {
 	ring *process.Ring
 
 	mu    sync.Mutex
 	total uint64 // bytes written
 	paced bool   // the command waits for its callers
-	taken uint64 // how far they are
+	taken uint64 // their smallest offset
 }
 
 // NewOutput returns an output that keeps its bytes in the ring.
@@ -57,8 +57,9 @@ func (o *Output) Total() uint64 {
 	return o.total
 }
 
-// Full reports whether further output must wait in the program: its callers lag. drain
-// is set when the program has ended, and more of what it left is read.
+// Full reports whether further output must wait in the program because its
+// callers lag. drain is set once the program has ended: the limit is then
+// higher.
 func (o *Output) Full(drain bool) bool {
 	if o == nil {
 		return false
@@ -86,7 +87,7 @@ func (o *Output) begin() {
 	o.paced, o.taken = true, o.total-min(o.total, FlowWindow)
 }
 
-// take notes how far the callers are. It reports whether output was held back.
+// take notes the callers' offset. It reports whether output was held back.
 func (o *Output) take(to uint64, begin bool) (held bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,8 +96,8 @@ func (o *Output) take(to uint64, begin bool) (held bool) {
 	return held
 }
 
-// free lets the program write without a caller. It reports whether output was held
-// back.
+// free lets the program write without waiting for callers. It reports whether
+// output was held back.
 func (o *Output) free() (held bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -105,8 +106,8 @@ func (o *Output) free() (held bool) {
 	return held
 }
 
-// renderer makes plain text of raw lines: what a terminal would show of each, so that
-// a progress bar is one line and no escape sequence is left.
+// renderer turns raw lines into the text that a terminal would show for each: a
+// progress bar is one line, and no escape sequence is left.
 type renderer struct{ t *vt.Terminal }
 
 // line is one line as a person would see it.
@@ -211,7 +212,7 @@ func (cmd *Command) Log(r api.LogRequest) (api.LogResult, error) {
 	return out.page(r)
 }
 
-// Result is what is known of the command, without output.
+// Result is the state of the command, without output.
 func (cmd *Command) Result() api.ExecResult {
 	cmd.mu.Lock()
 	r, s, out := cmd.rec, cmd.session, cmd.out
@@ -236,7 +237,7 @@ func (cmd *Command) Result() api.ExecResult {
 	return res
 }
 
-// State is Result with how far the delivery of the end has come.
+// State is Result with the state of the delivery of its end.
 func (cmd *Command) State() (api.ExecResult, error) {
 	res := cmd.Result()
 	err := cmd.c.Host.View(func(tx *store.Tx) error {
@@ -252,7 +253,7 @@ func (cmd *Command) State() (api.ExecResult, error) {
 // fill adds the output from a cursor on.
 func (cmd *Command) fill(res *api.ExecResult, cursor uint64, limit int, raw bool) error {
 	out, err := cmd.output()
-	if err != nil { // there was no room for any of it; the command goes on
+	if err != nil { // no space for any of it; the command continues
 		res.Cursor, res.Truncated = cursor, !res.Status.Ended()
 		return nil
 	}
@@ -292,7 +293,7 @@ func (cmd *Command) Poll(ctx context.Context, r api.PollRequest) (api.ExecResult
 	defer limit.Stop()
 	for {
 		news := cmd.changed()
-		ended := cmd.ended() // before the output is read: then all of it is there
+		ended := cmd.ended() // checked before the output is read, so that all of it is there
 		res := cmd.Result()
 		if err := cmd.fill(&res, cursor, r.Bytes, r.Raw); err != nil {
 			return res, err
@@ -322,16 +323,16 @@ func (cmd *Command) changed() <-chan struct{} {
 	return s.Changed()
 }
 
-// acknowledge notes what the owner has. It is saved with the end only: a server that
-// died may send output again.
+// acknowledge notes what the owner has received. It is saved only with the end,
+// so after a crash output may be sent again.
 func (cmd *Command) acknowledge(cursor uint64) {
 	cmd.mu.Lock()
 	defer cmd.mu.Unlock()
 	cmd.rec.Acked = max(cmd.rec.Acked, cursor)
 }
 
-// see notes that a caller is shown the end. If the owner is, that consumes the
-// delivery, in one transaction with everything that may deliver it.
+// see notes that a caller is shown the end. If the caller is the owner, that
+// consumes the delivery, in one transaction with anything that may deliver it.
 func (cmd *Command) see(caller string, res *api.ExecResult) error {
 	if !res.Status.Ended() || caller != res.Owner || caller == "" {
 		return nil

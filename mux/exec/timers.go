@@ -8,7 +8,7 @@ import (
 	"gascity.dev/gc/internal/process"
 )
 
-// timers end a command whose time is up: its timeout, or its idle timeout without
+// timers end a command after its timeout, or after its idle timeout without
 // output. The command's mu guards them.
 type timers struct {
 	cmd     *Command

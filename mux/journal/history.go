@@ -30,7 +30,6 @@ var errHistory = errors.New("damaged history")
 //
 // A page begins at a block of the file with its CRC-32C (4 bytes, little endian). Its
 // number is the block and its length, so there is no index.
-// endian). Its number is the block and its length, so that there is no index.
 type History struct {
 	Path   string
 	Writer *Writer
@@ -74,7 +73,6 @@ const (
 	pageLenBits  = 24 // of a page's number
 	// How many pages may wait. A slow disk gets time, and a full one a chance to be
 	// emptied; then the oldest page is lost.
-	// chance to get room; then the oldest is lost.
 	waitingSlow = 64
 	waitingFull = 8
 	// The same in bytes: they are in memory and in every snapshot.

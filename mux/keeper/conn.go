@@ -15,10 +15,10 @@ import (
 // reads; send may be called from any.
 type conn struct {
 	conn *net.UnixConn
-	buf  []byte // bytes read and not used yet
-	fds  []int  // descriptors received and not used yet
+	buf  []byte // bytes read but not used yet
+	fds  []int  // descriptors received but not used yet
 	oob  []byte
-	cut  bool // descriptors were lost on the way: this process has too many
+	cut  bool // descriptors were lost in transit: this process has too many
 
 	mu sync.Mutex // one frame at a time
 }
@@ -68,8 +68,8 @@ func (c *conn) send(kind uint16, body []byte, fds ...int) error {
 	return nil
 }
 
-// recv reads one frame; its descriptors are the caller's, close-on-exec. The
-// body is valid until the next recv.
+// recv reads one frame; its descriptors belong to the caller, close-on-exec.
+// The body is valid until the next recv.
 func (c *conn) recv() (frame, error) {
 	if err := c.fill(frameHeader); err != nil {
 		return frame{}, err
@@ -88,7 +88,7 @@ func (c *conn) recv() (frame, error) {
 		if !c.cut {
 			return frame{}, fmt.Errorf("%w: %d of %d descriptors", ErrProtocol, len(c.fds), nfds)
 		}
-		// The kernel keeps the order: those that are there are this frame's.
+		// The kernel keeps the order, so these descriptors are this frame's.
 		c.dropFDs()
 		c.cut = false
 		f := frame{kind: kind, body: c.buf[frameHeader : frameHeader+size], lost: true}
@@ -101,7 +101,7 @@ func (c *conn) recv() (frame, error) {
 	return f, nil
 }
 
-// fill reads until n bytes are there.
+// fill reads until n bytes are buffered.
 func (c *conn) fill(n int) error {
 	if len(c.buf) >= n {
 		return nil
@@ -145,11 +145,11 @@ func (c *conn) rights(oob []byte) error {
 	return nil
 }
 
-// Close ends the connection; a recv that waits returns.
+// Close ends the connection; a blocked recv returns.
 func (c *conn) Close() { c.conn.Close() }
 
-// dropFDs closes what was received and never claimed. Only after the reader
-// ended.
+// dropFDs closes descriptors that were never claimed. Call it only after the
+// reader has ended.
 func (c *conn) dropFDs() {
 	for _, fd := range c.fds {
 		unix.Close(fd)

@@ -28,14 +28,14 @@ func (k *keeper) listen(g *generation) {
 		k.trimmer.Note()
 		if err := k.handle(g, f); err != nil {
 			slog.Error("request failed", "server", g.pid, "error", err)
-			_ = unix.Kill(g.pid, unix.SIGKILL) // the next one begins anew
+			_ = unix.Kill(g.pid, unix.SIGKILL) // the next one starts fresh
 			return
 		}
 	}
 }
 
-// sendExits sends notices; it never holds mu while it writes, so that a server
-// that does not read stops nothing else.
+// sendExits sends notices. It never holds mu while it writes: a server that
+// does not read must not block anything else.
 func (k *keeper) sendExits(g *generation) {
 	for {
 		select {
@@ -95,7 +95,7 @@ func (k *keeper) handle(g *generation, f frame) error {
 		k.stop = true
 		k.mu.Unlock()
 	}
-	sys.CloseAll(f.fds) // also of kinds that are not known
+	sys.CloseAll(f.fds) // including those of unknown kinds
 	return nil
 }
 
@@ -132,8 +132,8 @@ func (k *keeper) hello(g *generation, f frame) error {
 	return g.conn.send(kindWelcome, b)
 }
 
-// spawn starts a program and enters it into the table, with the descriptors
-// that came with the request.
+// spawn starts a program and enters it into the table with the request's
+// descriptors.
 func (k *keeper) spawn(g *generation, f frame) error {
 	s, seq, err := decodeSpawn(f.body)
 	if err != nil {
@@ -156,7 +156,7 @@ func (k *keeper) spawn(g *generation, f frame) error {
 	return g.conn.send(kindSpawned, b, e.FDs[:e.Own]...)
 }
 
-// deposit enters or replaces what the server wants to be kept.
+// deposit adds or replaces what the server wants kept.
 func (k *keeper) deposit(g *generation, f frame) error {
 	e, _, err := decodeEntry(f.body)
 	if err != nil || len(e.Data) > maxEntryData {
@@ -205,7 +205,7 @@ func (k *keeper) forgetAll(g *generation, f frame) error {
 	return g.conn.send(kindOK, fields(nil).num(tagSeq, seq))
 }
 
-// list hands the table over, as many entries a message as descriptors and
+// list sends the table, with as many entries per message as descriptors and
 // bytes allow.
 func (k *keeper) list(g *generation, seq uint64) error {
 	k.mu.Lock()
@@ -216,8 +216,8 @@ func (k *keeper) list(g *generation, seq uint64) error {
 		bodies[i], fds[i] = e.encode(), slices.Clone(e.FDs)
 	}
 	k.mu.Unlock()
-	// Only this goroutine closes descriptors of the table, so that they stay
-	// open while they are sent.
+	// Only this goroutine closes descriptors of the table, so they stay open
+	// while they are sent.
 	head := fields(nil).num(tagSeq, seq)
 	batch, batchFDs := slices.Clone(head), []int(nil)
 	flush := func() error {
@@ -239,8 +239,8 @@ func (k *keeper) list(g *generation, seq uint64) error {
 	return g.conn.send(kindListed, head)
 }
 
-// trim closes descriptors of a process that its server is done with, such as
-// the pipe of its standard input: the program sees the end of it.
+// trim closes descriptors of a process that the server no longer needs, such as
+// the pipe of its standard input: the program then reads end of file.
 func (k *keeper) trim(body []byte) {
 	want, _, err := decodeEntry(body)
 	if err != nil {
@@ -270,7 +270,7 @@ func (k *keeper) upgrade(g *generation, f frame) error {
 		unix.Close(k.next.fd)
 		k.next = nil
 	}
-	k.lastFail = "" // of an earlier one: the next server is told at its start
+	k.lastFail = "" // of an earlier one; a server gets it at its start
 	if len(f.fds) > 0 {
 		k.next = &program{fd: sys.MoveFD(f.fds[0]), path: textOf(f.body), version: version}
 		sys.CloseAll(f.fds[1:])

@@ -22,39 +22,39 @@ import (
 )
 
 // keeper is the parent of every session's program and of the server. It does
-// nothing else, so that nothing in it can fail: it opens terminals, forks,
-// reaps, holds descriptors, and starts the server again when that died.
+// nothing that could fail for other reasons: it opens terminals, forks, reaps,
+// holds descriptors, and restarts the server when it dies.
 //
-// mu guards everything below it. Spawning and reaping happen under it, so that
-// a child is in the table before its end can be noticed.
+// mu guards everything below it. Spawning and reaping hold it: a child is in
+// the table before its end can be noticed.
 type keeper struct {
 	dir, socket string
 	since       int64
 	lock        int           // the state directory's lock, shared with the server
-	starters    []sys.Rlimit  // limits that programs get, see LiftLimits
-	slack       time.Duration // of timers, that programs and servers get
+	starters    []sys.Rlimit  // limits for programs, see LiftLimits
+	slack       time.Duration // of timers, for programs and servers
 	trimmer     trim.Trimmer
 
 	mu       sync.Mutex
 	table    map[string]*Entry
 	byPID    map[int]*Entry
 	image    program
-	next     *program // of an upgrade that is being tried
+	next     *program // of the upgrade under way
 	lastFail string   // why the last upgrade failed
 	server   *generation
 	restarts int
-	killed   bool // the last server was, see serverEnded
+	killed   bool // the last server was killed, see serverEnded
 	stop     bool
 	ready    *os.File // the starter's pipe, until the first server serves
 	quit     chan int // exit status
 }
 
-// program is what a server is started from.
+// program is an image that a server is started from.
 type program struct {
-	fd   int    // open image, -1 where the system cannot execute one
+	fd   int    // open image, -1 if the system cannot execute one
 	path string // used when fd is -1
 
-	version string // that the server is to report
+	version string // for the server to report
 }
 
 // generation is one run of the server.
@@ -64,8 +64,8 @@ type generation struct {
 	program program
 	started time.Time
 	ready   bool
-	fails   int           // servers before it that ended without being ready, in a row
-	exits   []*Entry      // to be noticed; guarded by keeper.mu
+	fails   int           // consecutive servers before it that ended without being ready
+	exits   []*Entry      // to report; guarded by keeper.mu
 	wake    chan struct{} // 1: exits is not empty
 	done    chan struct{} // closed when the reader ended
 	trial   *time.Timer   // of an upgrade
@@ -75,7 +75,7 @@ type generation struct {
 // keeper of 1000 sessions stays far below it.
 const keeperHeap = 8 << 20
 
-// Descriptors that a keeper is born with.
+// Descriptors that a keeper starts with.
 const (
 	keeperLockFD  = 3
 	keeperReadyFD = 4 // the starter's pipe; or, for "adopt", the server's socket
@@ -118,7 +118,7 @@ func Run(args []string) int {
 		}
 		pid, _ := strconv.Atoi(args[4])
 		if len(args) > 5 {
-			k.starters, _ = parseRlimits(args[5]) // none rather than no keeper
+			k.starters, _ = parseRlimits(args[5]) // without limits rather than without a keeper
 		}
 		return k.run(func() error { return k.watchServer(pid, first) })
 	}
@@ -132,8 +132,8 @@ func Run(args []string) int {
 	})
 }
 
-// detachKeeper starts the real keeper and ends, so that the keeper has no
-// parent that would have to reap it.
+// detachKeeper starts the real keeper and ends, so that init becomes the
+// keeper's parent and reaps it.
 func detachKeeper(args []string) int {
 	DropImage(keeperReadyFD + 1)
 	fds.CloseOnExec(keeperReadyFD + 1) // inherited from the starter's shell
@@ -153,8 +153,8 @@ func detachKeeper(args []string) int {
 	return 0
 }
 
-// ownProgram is the image that this process runs, open for ever, so that a
-// restart does not depend on what stands at the path by then.
+// ownProgram is the image that this process runs. It stays open, so that a
+// restart does not depend on what is at the path by then.
 func ownProgram() program {
 	path, err := os.Executable()
 	if err != nil {
@@ -170,9 +170,9 @@ func ownProgram() program {
 	return program{fd: sys.MoveFD(fd), path: path}
 }
 
-// start executes the program with the descriptors and an empty environment but
-// for env, in /. On Linux the image is the descriptor after the last of files:
-// a child may have anything else at the number that the image has here.
+// start executes the program in / with the descriptors and only env as its
+// environment. On Linux the image is the descriptor after the last of files,
+// because its number here may be another descriptor in the child.
 func (p program) start(argv []string, files []uintptr, env []string, attr *syscall.SysProcAttr) (int, error) {
 	path := p.path
 	if p.fd >= 0 {
@@ -182,8 +182,8 @@ func (p program) start(argv []string, files []uintptr, env []string, attr *sysca
 	return syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: "/", Env: env, Files: files, Sys: attr})
 }
 
-// DropImage closes the descriptor that this process was executed from; n is
-// the number of descriptors it was given besides.
+// DropImage closes the descriptor that this process was executed from; n is the
+// number of its other inherited descriptors.
 func DropImage(n int) {
 	var a, b unix.Stat_t
 	if unix.Fstat(n, &a) == nil && unix.Stat("/proc/self/exe", &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino {
@@ -194,7 +194,7 @@ func DropImage(n int) {
 // run starts or adopts the first server by begin and works until it is done.
 func (k *keeper) run(begin func() error) int {
 	signals := make(chan os.Signal, 64)
-	// Caught and dropped, not ignored: what is ignored stays so in children.
+	// Caught and dropped, not ignored: children would inherit that.
 	signal.Notify(signals, unix.SIGCHLD, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	k.mu.Lock()
 	err := begin()
@@ -216,7 +216,7 @@ func (k *keeper) run(begin func() error) int {
 	}
 }
 
-// reap collects every child that ended.
+// reap reaps every child that ended.
 func (k *keeper) reap() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -254,7 +254,7 @@ func (k *keeper) notice(e *Entry) {
 	}
 }
 
-// report answers the starter, once. mu is not held.
+// report replies to the starter, once. mu is not held.
 func (k *keeper) report(text string) {
 	k.mu.Lock()
 	f := k.ready
@@ -275,7 +275,7 @@ func (k *keeper) forget(id string) {
 	sys.CloseAll(e.FDs)
 	delete(k.table, id)
 	if e.PID > 0 && k.byPID[e.PID] == e {
-		delete(k.byPID, e.PID) // its end is then that of an orphan
+		delete(k.byPID, e.PID) // from now on it counts as an orphan
 	}
 }
 

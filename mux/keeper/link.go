@@ -14,8 +14,8 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 )
 
-// ErrLost is every request's error when the keeper has died; ErrNotSent is
-// one where it did not get the request.
+// ErrLost is the error of every request once the keeper has died; ErrNotSent,
+// which wraps it, means that the keeper did not get the request.
 var (
 	ErrLost    = errors.New("the keeper is gone")
 	ErrNotSent = error(notSent{})
@@ -26,8 +26,8 @@ type notSent struct{}
 func (notSent) Error() string { return ErrLost.Error() }
 func (notSent) Unwrap() error { return ErrLost }
 
-// Link is the server's end of the keeper protocol. Requests may be made
-// from any goroutine; they block until the keeper answered.
+// Link is the server's end of the keeper protocol. Requests may be made from
+// any goroutine; they block until the keeper replies.
 type Link struct {
 	Conn *conn
 	Info Info
@@ -35,9 +35,9 @@ type Link struct {
 	mu      sync.Mutex
 	seq     uint64
 	waiting map[uint64]chan linkReply
-	late    map[uint64]string // spawns that nobody waits for any more: the sessions' ids
+	late    map[uint64]string // spawns that were given up: the sessions' ids
 	lost    bool
-	done    chan struct{} // closed when the reader ended
+	done    chan struct{} // closed when the reader has ended
 }
 
 type linkReply struct {
@@ -47,7 +47,7 @@ type linkReply struct {
 	entries []Entry // of a list
 }
 
-// Info is what the keeper says of itself.
+// Info is what the keeper reports about itself.
 type Info struct {
 	PID      int
 	Since    time.Time
@@ -63,8 +63,8 @@ type ExitNotice struct {
 	At     time.Time
 }
 
-// NewLink takes over the socket. onExit is called by the reader for
-// every notice and must not block; onLost when the keeper is gone.
+// NewLink takes over the socket. The reader calls onExit for every notice,
+// which must not block, and onLost when the keeper is gone.
 func NewLink(fd int, onExit func(ExitNotice), onLost func()) (*Link, error) {
 	conn, err := newConn(fd)
 	if err != nil {
@@ -181,10 +181,10 @@ func (l *Link) undo(id string, r linkReply) {
 		}
 		return nil
 	})
-	_ = l.Conn.send(kindForget, fields(nil).num(tagSeq, 0).str(tagID, id)) // the reply is nobody's
+	_ = l.Conn.send(kindForget, fields(nil).num(tagSeq, 0).str(tagID, id)) // the reply is dropped
 }
 
-// request sends one request and waits for its reply; ErrKeeperFrozen when there
+// request sends one request and waits for its reply; ErrKeeperFrozen if there
 // is none in time.
 func (l *Link) request(kind uint16, f fields, fds ...int) (linkReply, error) {
 	ch := make(chan linkReply, 1)
@@ -226,7 +226,7 @@ func (l *Link) request(kind uint16, f fields, fds ...int) (linkReply, error) {
 		l.late[seq] = idOf(f)
 	}
 	l.mu.Unlock()
-	if !waits { // it came just now, or the keeper died
+	if !waits { // it has just arrived, or the keeper died
 		if r, ok := <-ch; ok {
 			return r, nil
 		}
@@ -235,7 +235,7 @@ func (l *Link) request(kind uint16, f fields, fds ...int) (linkReply, error) {
 	return linkReply{}, api.ErrKeeperFrozen
 }
 
-// idOf is the session that a request is about.
+// idOf returns the session id in a request.
 func idOf(f fields) (id string) {
 	_ = eachField(f, func(tag uint16, v []byte) error {
 		if tag == tagID {
@@ -274,21 +274,21 @@ func (l *Link) Hello() error {
 	})
 }
 
-// List returns the keeper's table; the descriptors are the caller's.
+// List returns the keeper's table; the descriptors belong to the caller.
 func (l *Link) List() ([]Entry, error) {
 	r, err := l.request(kindList, nil)
 	return r.entries, err
 }
 
-// Spawned is a program that runs.
+// Spawned is a started program.
 type Spawned struct {
 	PID   int
 	Start uint64
 	FDs   []int
 }
 
-// Spawn starts a program; the keeper holds fds with it. ErrSpawn when it
-// cannot, ErrTerminals and ErrOpenFiles when only those are missing.
+// Spawn starts a program; the keeper holds fds with it. ErrSpawn if it cannot;
+// ErrTerminals or ErrOpenFiles if the system has run out of these.
 func (l *Link) Spawn(s *Spec, fds ...int) (Spawned, error) {
 	r, err := l.request(kindSpawn, s.encode(), fds...)
 	if err != nil {
@@ -311,7 +311,7 @@ func (l *Link) Spawn(s *Spec, fds ...int) (Spawned, error) {
 		return nil
 	})
 	if r.kind == kindSpawned && len(r.fds) == 0 {
-		// It runs, and its terminal did not arrive: as if it never had.
+		// It runs, but its terminal did not arrive: undo the start.
 		_ = unix.Kill(-out.PID, unix.SIGKILL)
 		_ = l.Forget(s.ID)
 		return Spawned{}, fmt.Errorf("%w: %w", api.ErrSpawn, unix.EMFILE)
@@ -324,8 +324,8 @@ func (l *Link) Spawn(s *Spec, fds ...int) (Spawned, error) {
 	return out, nil
 }
 
-// spawnError is why the keeper did not start a program. A terminal that cannot
-// be opened is said to find no space (ptmx(4) of Linux).
+// spawnError returns why the keeper did not start a program. Linux reports
+// ENOSPC if it has no more terminals (ptmx(4)).
 func spawnError(s *Spec, errno unix.Errno, text string) error {
 	if s.Stdio == StdioPTY && errno == unix.ENOSPC {
 		return api.ErrTerminals
@@ -348,7 +348,7 @@ func (l *Link) Adopt(e *Entry, fds ...int) error {
 	return kept(r, err)
 }
 
-// kept is the error of a request that hands descriptors over.
+// kept returns the error of a request that hands descriptors over.
 func kept(r linkReply, err error) error {
 	if err == nil && r.kind == kindFailed {
 		return fmt.Errorf("the keeper refused: %s", textOf(r.body))

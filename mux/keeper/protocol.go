@@ -9,8 +9,8 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 )
 
-// Names that argv[0] has in the two daemons, and the mark of this protocol in
-// argv[1]. A person who runs gc has neither.
+// The daemons' names in argv[0], and this protocol's marker in argv[1]. A gc
+// that a person runs has neither.
 const (
 	Name       = "gc-keeper"
 	ServerName = "gc-server"
@@ -100,7 +100,7 @@ const (
 	tagData     = 3
 	tagPID      = 4
 	tagStart    = 5  // start time of the process in clock ticks, against PID reuse
-	tagStatus   = 6  // wait status, as wait4 gives it
+	tagStatus   = 6  // wait status, as wait4 returns it
 	tagTime     = 7  // Unix nanoseconds
 	tagText     = 8  // for a person
 	tagErrno    = 9  //
@@ -113,7 +113,7 @@ const (
 	tagStdio    = 16 // StdioPTY, stdioPipes, StdioMixed
 	tagCols     = 17 //
 	tagRows     = 18 //
-	tagCgroup   = 19 // directory of a cgroup v2 to be born in
+	tagCgroup   = 19 // directory of a cgroup v2 to start in
 	tagEntry    = 20 // nested fields
 	tagKind     = 21 // EntrySession, entryDeposit
 	tagFDs      = 22 // number of descriptors of an entry
@@ -121,8 +121,8 @@ const (
 	tagRestarts = 24 // of the server
 	tagSince    = 25 // Unix nanoseconds
 	tagExited   = 26 // 1: the process ended
-	tagOwnFDs   = 27 // of an entry's descriptors, how many came with its process
-	tagForeign  = 28 // 1: adopted, so that the keeper is not told of its end
+	tagOwnFDs   = 27 // how many of an entry's descriptors came with its process
+	tagForeign  = 28 // 1: adopted; the keeper does not learn of its exit
 )
 
 // Values of tagStdio and tagKind.
@@ -143,10 +143,10 @@ const (
 	frameHeader    = 8
 )
 
-// ErrProtocol is a peer that does not speak protocol 1.
+// ErrProtocol means that the peer does not speak protocol 1.
 var ErrProtocol = errors.New("keeper protocol violated")
 
-// frame is one message, with the descriptors that the receiver now owns.
+// frame is one message, with descriptors that the receiver owns.
 type frame struct {
 	kind uint16
 	body []byte
@@ -202,8 +202,8 @@ func num(v []byte) uint64 {
 	return binary.LittleEndian.Uint64(v)
 }
 
-// appendFrame appends the frame's bytes. ErrTooLarge for what the other end
-// would refuse.
+// appendFrame appends the frame's bytes. ErrTooLarge if the peer would refuse
+// it.
 func appendFrame(dst []byte, kind uint16, body []byte, nfds int) ([]byte, error) {
 	if len(body)+4 > maxKeeperFrame {
 		return dst, fmt.Errorf("%w: %d bytes for the keeper", api.ErrTooLarge, len(body))
@@ -306,7 +306,7 @@ type Entry struct {
 	Exited  bool
 	Status  uint32
 	Ended   int64 // Unix nanoseconds
-	Own     int   // of FDs, how many came with the process
+	Own     int   // how many of FDs came with the process
 	Foreign bool  // adopted: the keeper is not its parent
 	FDs     []int // the master or pipes first, then deposits
 }

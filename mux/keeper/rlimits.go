@@ -10,18 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the starter's shell limits (ulimit), it would limit in the keeper and the
-// server, too: a bound on the size of files is one on memory without a name, so
-// that no session could be created, and pages of history would be lost. Both
-// lift such limits for themselves, and programs are started with what the
-// starter had.
+// The limits of the starter's shell (ulimit) would also apply to the keeper and
+// the server. A limit on the size of files also limits anonymous memory: no
+// session could be created, and pages of history would be lost. Both lift such
+// limits for themselves and start programs with the starter's limits.
 var liftedLimits = []int{unix.RLIMIT_FSIZE, unix.RLIMIT_CPU}
 
-// leastFile is the size that files must be allowed to have.
+// leastFile is the minimum limit on the size of files.
 const leastFile = 1 << 30
 
-// LiftLimits lifts the limits of this process as far as it may and returns those
-// that it found. The error says that what is left is not enough.
+// LiftLimits lifts the limits of this process as far as it may and returns the
+// previous ones. It fails if the new limits are too low.
 func LiftLimits() (found []sys.Rlimit, err error) {
 	for _, resource := range liftedLimits {
 		var old unix.Rlimit
@@ -44,8 +43,7 @@ func LiftLimits() (found []sys.Rlimit, err error) {
 	return found, err
 }
 
-// withStarters adds the starter's limits to those of a program; its own ones
-// come first.
+// withStarters adds the starter's limits to a program's own, which come first.
 func withStarters(own, starters []sys.Rlimit) []sys.Rlimit {
 	all := slices.Clone(own)
 	for _, r := range starters {
@@ -56,7 +54,8 @@ func withStarters(own, starters []sys.Rlimit) []sys.Rlimit {
 	return all
 }
 
-// packRlimit is a limit's form on the wire and, in hexadecimal, in arguments.
+// packRlimit appends a limit's encoding on the wire, which arguments have in
+// hexadecimal.
 func packRlimit(dst []byte, r sys.Rlimit) []byte {
 	for _, v := range r {
 		dst = binary.LittleEndian.AppendUint64(dst, v)
@@ -64,14 +63,14 @@ func packRlimit(dst []byte, r sys.Rlimit) []byte {
 	return dst
 }
 
-// packedRlimit is the length of that form.
+// packedRlimit is the length of that encoding.
 const packedRlimit = 24
 
 func unpackRlimit(b []byte) sys.Rlimit {
 	return sys.Rlimit{num(b[:8]), num(b[8:16]), num(b[16:packedRlimit])}
 }
 
-// FormatRlimits makes one argument of limits.
+// FormatRlimits encodes limits as one argument.
 func FormatRlimits(all []sys.Rlimit) string {
 	var packed []byte
 	for _, r := range all {

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How long the keeper waits before it starts a server again that keeps ending
-// before it was ready, and how long an upgraded one may take.
+// The pauses before the restart of a server that keeps ending before it is
+// ready, and how long an upgraded one may take to become ready.
 const (
 	restartFirst = 10 * time.Millisecond
 	restartMax   = 5 * time.Second
 	upgradeLimit = 5 * time.Second
 )
 
-// Descriptors that a server is born with.
+// Descriptors that a server starts with.
 const (
 	ServerControlFD = 3
 	ServerLockFD    = 4
@@ -76,8 +76,8 @@ func (k *keeper) serve(pid int, conn *conn, fails int) *generation {
 	return g
 }
 
-// watchServer adopts a running server that is not a child: its keeper died,
-// and it started this one. mu is held.
+// watchServer adopts a running server that is not a child: a server whose
+// keeper died starts us. mu is held.
 func (k *keeper) watchServer(pid, fd int) error {
 	conn, err := newConn(fd)
 	if err != nil {
@@ -87,7 +87,7 @@ func (k *keeper) watchServer(pid, fd int) error {
 	g.ready = true
 	k.writePID(pid)
 	go func() {
-		<-g.done // the socket ends with the process, or the server gives this keeper up
+		<-g.done // the socket closes with the process, or when the server gives this keeper up
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.stop {
@@ -98,34 +98,33 @@ func (k *keeper) watchServer(pid, fd int) error {
 		WaitPID(pid)
 		k.mu.Lock()
 		if k.server == g {
-			k.serverEnded("its socket was closed", true) // nobody saw it crash
+			k.serverEnded("its socket was closed", true) // how it ended is unknown
 		}
 	}()
 	return nil
 }
 
-// writePID tells starters whom to wake; the lock file is the place, because a
-// pid in it is good exactly as long as the lock is held.
+// writePID records the pid for starters to wake. It is in the lock file because
+// it is valid exactly as long as the lock is held.
 func (k *keeper) writePID(pid int) {
 	b := []byte(fmt.Sprintf("%-20d\n", pid))
 	_, _ = unix.Pwrite(k.lock, b, 0)
 }
 
-// ServerKilled tells a server that the one before it did not end by a fault of
-// its own.
+// ServerKilled tells a server that its predecessor was killed from outside.
 const ServerKilled = "killed"
 
-// killedFails bounds the failures that count of a server that somebody killed:
-// it is no reason to wait for long.
+// killedFails bounds the failures counted for a server that was killed from
+// outside, which is no reason for a long pause.
 const killedFails = 7
 
-// serverEnded starts the next server or ends the keeper; killed says that
-// somebody else ended the last one. mu is held.
+// serverEnded starts the next server or ends the keeper; killed means that the
+// last one was killed from outside. mu is held.
 func (k *keeper) serverEnded(how string, killed bool) {
 	k.killed = killed
 	g := k.server
 	k.server = nil
-	// What it sent before its end is still read, its stop above all.
+	// Read what it sent before its end, above all a stop.
 	go func() { <-g.done; g.conn.Close() }()
 	if g.trial != nil {
 		g.trial.Stop()
@@ -138,7 +137,7 @@ func (k *keeper) serverEnded(how string, killed bool) {
 	k.restarts++
 	fails := 0
 	if !g.ready {
-		if k.ready != nil { // nobody was ever served: the starter is told instead
+		if k.ready != nil { // no server was ever ready: report that to the starter
 			k.failStart("the server ended at once: " + how)
 			return
 		}
@@ -156,9 +155,9 @@ func (k *keeper) serverEnded(how string, killed bool) {
 	k.restartAfter(g.done, fails)
 }
 
-// restartAfter starts a server when the reader of the last one ended, so that
-// no request of the dead one is carried out after the hand-over, and after the
-// back-off. mu is held.
+// restartAfter starts a server after the back-off and once the reader of the
+// last one has ended: no request of the dead server may be carried out after
+// the hand-over. mu is held.
 func (k *keeper) restartAfter(done <-chan struct{}, fails int) {
 	go func() {
 		<-done
@@ -184,8 +183,8 @@ func (k *keeper) restartAfter(done <-chan struct{}, fails int) {
 	}()
 }
 
-// backoff is the pause before a start after so many failures in a row. Three
-// quick ones are free: a crash is answered at once.
+// backoff is the pause before a start after a number of consecutive failures:
+// none for the first three.
 func backoff(fails int) time.Duration {
 	if fails <= 3 {
 		return 0
@@ -194,7 +193,7 @@ func backoff(fails int) time.Duration {
 	return min(d, restartMax)
 }
 
-// failStart tells the starter and ends the keeper. mu is held.
+// failStart reports to the starter and ends the keeper. mu is held.
 func (k *keeper) failStart(text string) {
 	if f := k.ready; f != nil {
 		k.ready = nil
@@ -221,7 +220,7 @@ func (k *keeper) giveUp(g *generation) {
 	}
 }
 
-// dropUpgrade goes back to the old image. mu is held.
+// dropUpgrade returns to the old image. mu is held.
 func (k *keeper) dropUpgrade(why string) {
 	if k.next.fd >= 0 {
 		unix.Close(k.next.fd)

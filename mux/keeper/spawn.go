@@ -43,7 +43,7 @@ func (k *keeper) fork(s *Spec) (*Entry, error) {
 	unix.Umask(old)
 	closeCgroup()
 	closeUnique(theirs)
-	if errors.Is(err, unix.EBADF) { // what dup3(2) says of a number past the limit
+	if errors.Is(err, unix.EBADF) { // dup3(2)'s error for a number past the limit
 		err = unix.EMFILE
 	}
 	if err != nil {
@@ -83,7 +83,7 @@ func openStdio(s *Spec) (ours, theirs []int, err error) {
 	return []int{master}, []int{slave, slave, slave}, nil
 }
 
-// openPipes returns the outer ends (stdin, stdout, stderr) and the child's.
+// openPipes returns the keeper's ends (stdin, stdout, stderr) and the child's.
 func openPipes() (ours, theirs []int, err error) {
 	for i := range 3 {
 		r, w, err := sys.CloexecPipe()
@@ -110,8 +110,8 @@ func closeUnique(fds []int) {
 	}
 }
 
-// limited is the command that sets limits on itself and then becomes the
-// program: a limit set from outside would come after the program's start.
+// limited returns a command that limits itself and then executes the program:
+// limits set from outside would come too late.
 func (k *keeper) limited(s *Spec, limits []sys.Rlimit, files []uintptr) (path string, argv []string, more []uintptr) {
 	path = k.image.path
 	if k.image.fd >= 0 {
@@ -122,7 +122,7 @@ func (k *keeper) limited(s *Spec, limits []sys.Rlimit, files []uintptr) (path st
 }
 
 // RunSpawn sets the limits in args[0] and executes args[1] with the arguments
-// args[2:]. It returns only when that fails.
+// args[2:]. It returns only on failure.
 func RunSpawn(args []string) int {
 	if len(args) < 3 {
 		return 2
@@ -145,7 +145,7 @@ func RunSpawn(args []string) int {
 	return 126
 }
 
-// WaitPID waits until a process that need not be a child has ended.
+// WaitPID waits until a process has ended, a child or not.
 func WaitPID(pid int) {
 	for {
 		p, err := proctree.Get(pid)

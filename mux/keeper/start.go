@@ -18,8 +18,8 @@ import (
 // StartTimeout is how long Start waits for the new server.
 const StartTimeout = 20 * time.Second
 
-// Start starts a keeper and its server with the held lock and waits
-// until the server serves. The error holds what the server said.
+// Start starts a keeper and its server with the held lock and waits until the
+// server serves. The error includes the server's output.
 func Start(ctx context.Context, p api.Paths, version string, lock *os.File) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -49,8 +49,8 @@ func Start(ctx context.Context, p api.Paths, version string, lock *os.File) erro
 	return fmt.Errorf("%w: it ended at once; see %s", api.ErrStart, p.Log())
 }
 
-// Launch runs the detaching stage of a keeper with the descriptor w and
-// waits for that stage's end.
+// Launch runs the detaching stage of a keeper with the descriptor w and waits
+// until that stage has ended.
 func Launch(p api.Paths, lock, w *os.File, args ...string) error {
 	log, err := statedir.OpenLog(p)
 	if err != nil {

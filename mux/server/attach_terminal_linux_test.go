@@ -23,7 +23,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 	// Each answer has its own length: 2 colours of 24 bytes, cells of 10.
 	const size = "58\r"
 	p := persontest.New(t)
-	if err := persontest.Control(p.Outer, func(fd int) error {
+	if err := persontest.Control(p.Host, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: 80, Row: 24, Xpixel: 80 * 12, Ypixel: 24 * 25})
 	}); err != nil {
 		t.Fatal(err)

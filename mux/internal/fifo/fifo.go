@@ -19,7 +19,7 @@ type Lock struct {
 	waiters atomic.Int32
 }
 
-// New returns a lock that nobody holds.
+// New returns an unlocked lock.
 func New() *Lock { return &Lock{sem: semaphore.NewWeighted(1)} }
 
 // Lock waits for the lock. ErrInputFull if too many wait already, or ctx's error.

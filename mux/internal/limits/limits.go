@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Check refuses what is no limit.
+// Check rejects invalid limits.
 func Check(l api.Limits) error {
 	if l.MemoryBytes < 0 || l.CPUs < 0 || l.PIDs < 0 || l.OpenFiles < 0 || l.Processes < 0 || l.CPUSeconds < 0 {
 		return fmt.Errorf("%w: a negative limit", api.ErrRequest)
@@ -20,8 +20,8 @@ func Check(l api.Limits) error {
 // WantsCgroup reports whether a cgroup could hold some of the limits.
 func WantsCgroup(l api.Limits) bool { return l.MemoryBytes > 0 || l.CPUs > 0 || l.PIDs > 0 }
 
-// Plan says what holds each limit, given what the cgroup holds, and which
-// rlimits are needed besides.
+// Plan returns what enforces each limit, given what the cgroup enforces, and
+// which rlimits are needed besides.
 func Plan(l api.Limits, group *Cgroup) (rs []sys.Rlimit, infos []api.LimitInfo) {
 	add := func(name, value, by, detail string) {
 		infos = append(infos, api.LimitInfo{Limit: name, Value: value, By: by, Detail: detail})
@@ -80,8 +80,8 @@ const (
 
 // Cgroup is a session's group of processes; nil is none.
 type Cgroup struct {
-	dir     string          // "": none could be made, and reason says why
-	control map[string]bool // limits that it holds
+	dir     string          // "": it could not be made; reason says why
+	control map[string]bool // limits that it enforces
 	Reason  string
 }
 
@@ -89,7 +89,7 @@ func (g *Cgroup) holds(controller string) bool {
 	return g != nil && g.dir != "" && g.control[controller]
 }
 
-// why says why a limit is not held.
+// why explains why a limit is not enforced.
 func (g *Cgroup) why(controller string) string {
 	switch {
 	case g == nil:

@@ -23,8 +23,8 @@ const (
 	rlimitMemory = unix.RLIMIT_DATA // the address space that runtimes only reserve does not count
 )
 
-// Make makes a group of processes below one that this user may change,
-// and sets the limits that it can hold. Source: the kernel's
+// Make makes a group of processes below one that this user may change, and sets
+// the limits that it can enforce. Source: the kernel's
 // Documentation/admin-guide/cgroup-v2.rst.
 func Make(p api.Paths, id string, l api.Limits) *Cgroup {
 	own, top, err := Own()
@@ -41,9 +41,9 @@ func cgroupName(p api.Paths) string {
 	return fmt.Sprintf("gc-mux-%08x", h.Sum32())
 }
 
-// makeCgroupBelow tries own and the groups above it, up to top: one that holds
-// processes cannot give controllers to others, its parent can. The first that
-// gives every controller wins, else the one that gives most.
+// makeCgroupBelow tries own and the groups above it, up to top: a group that
+// has processes cannot delegate controllers, but its parent can. The first that
+// delegates every controller wins, otherwise the one that delegates the most.
 func makeCgroupBelow(own, top, name, id string, l api.Limits) *Cgroup {
 	want := map[string]string{}
 	if l.MemoryBytes > 0 {
@@ -58,9 +58,9 @@ func makeCgroupBelow(own, top, name, id string, l api.Limits) *Cgroup {
 	base, most := "", -1
 	for dir := own; strings.HasPrefix(dir, top); dir = filepath.Dir(dir) {
 		if unix.Access(dir, unix.W_OK) != nil || unix.Access(dir+"/cgroup.procs", unix.W_OK) != nil {
-			break // nor may a process be moved across it
+			break // a process cannot be moved across it either
 		}
-		if n := giveControllers(dir, want); n > most {
+		if n := delegate(dir, want); n > most {
 			base, most = dir, n
 		}
 		if most == len(want) || dir == top {
@@ -68,24 +68,24 @@ func makeCgroupBelow(own, top, name, id string, l api.Limits) *Cgroup {
 		}
 	}
 	if base == "" {
-		return &Cgroup{Reason: "the cgroup " + own + " is not this user's to change"}
+		return &Cgroup{Reason: "this user cannot change the cgroup " + own}
 	}
 	group := filepath.Join(base, name)
 	g := &Cgroup{dir: filepath.Join(group, id), control: make(map[string]bool)}
 	err := mkdirs(group, g.dir)
-	if errors.Is(err, fs.ErrNotExist) { // the last session's end took the server's group away
+	if errors.Is(err, fs.ErrNotExist) { // the server's group was removed with its last session
 		err = mkdirs(group, g.dir)
 	}
 	if err != nil {
 		return &Cgroup{Reason: err.Error()}
 	}
-	giveControllers(group, want)
+	delegate(group, want)
 	for controller, value := range want {
 		err := writeFile(filepath.Join(g.dir, controller+".max"), value)
 		g.control[controller] = err == nil
 	}
 	if g.control[controlMemory] {
-		_ = writeFile(filepath.Join(g.dir, "memory.swap.max"), "0") // swap would go round the limit
+		_ = writeFile(filepath.Join(g.dir, "memory.swap.max"), "0") // swap would evade the limit
 	}
 	return g
 }
@@ -101,9 +101,9 @@ func mkdirs(dirs ...string) error {
 	return nil
 }
 
-// giveControllers lets the children of a group use controllers; it returns how
-// many they may.
-func giveControllers(dir string, want map[string]string) int {
+// delegate delegates controllers to the children of a group and returns
+// how many succeeded.
+func delegate(dir string, want map[string]string) int {
 	n := 0
 	for c := range want {
 		if !hasWord(filepath.Join(dir, "cgroup.subtree_control"), c) {
@@ -121,7 +121,7 @@ func hasWord(file, word string) bool {
 	return err == nil && slices.Contains(strings.Fields(string(b)), word)
 }
 
-// writeFile writes to a file that is there.
+// writeFile writes to an existing file.
 func writeFile(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -169,7 +169,7 @@ func Own() (own, top string, err error) {
 func PIDs(dir string) (pids []int) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			return nil // one that goes meanwhile has no processes
+			return nil // a group removed meanwhile has no processes
 		}
 		b, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 		for word := range strings.FieldsSeq(string(b)) {
@@ -182,7 +182,7 @@ func PIDs(dir string) (pids []int) {
 	return pids
 }
 
-// Kill sends KILL to all of a group at once (Linux 5.14).
+// Kill kills a whole group at once (Linux 5.14).
 func Kill(dir string) { _ = writeFile(filepath.Join(dir, "cgroup.kill"), "1") }
 
 // Remove removes a group when its last process is gone, at the latest
@@ -191,7 +191,7 @@ func Remove(dir string) error {
 	for end := time.Now().Add(cgroupWait); ; {
 		err := removeGroups(dir)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			_ = syscall.Rmdir(filepath.Dir(dir)) // the server's group, where this was its last
+			_ = syscall.Rmdir(filepath.Dir(dir)) // the server's group, if this was its last
 			return nil
 		}
 		left := time.Until(end)
@@ -222,8 +222,8 @@ func removeGroups(dir string) error {
 
 const cgroupWait = 10 * time.Second
 
-// awaitEmpty waits for a change of whether the group has processes, which the
-// kernel tells by POLLPRI on cgroup.events.
+// awaitEmpty waits, at most for most, until the group may be empty: the kernel
+// reports a change by POLLPRI on cgroup.events.
 func awaitEmpty(dir string, most time.Duration) error {
 	fd, err := unix.Open(filepath.Join(dir, "cgroup.events"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -17,22 +17,22 @@ import (
 )
 
 // Patience is how long a test waits for what must happen. Only a failing test
-// waits so long; on a machine with ten times more to do than it can, programs
-// stood still for more than ten seconds.
+// waits so long, but on an overloaded machine programs have paused for more
+// than ten seconds.
 const Patience = time.Minute
 
-// Person is somebody at a terminal: the outer end of a PTY pair that reads all
-// the time, as a terminal emulator does.
+// Person is a person at a terminal: the host's end of a PTY pair, which reads
+// all the time, as a terminal emulator does.
 type Person struct {
-	T          *testing.T
-	Outer, Tty *os.File
-	Before     *term.State
-	Resized    chan struct{} // tells an attachment of resize
+	T         *testing.T
+	Host, Tty *os.File
+	Before    *term.State
+	Resized   chan struct{} // notifies an attachment of a new size
 
 	Mu     sync.Mutex
 	cond   *sync.Cond
 	Seen   []byte
-	Screen *vt.Terminal // what the terminal shows of it
+	Screen *vt.Terminal // what the terminal shows
 	closed bool
 }
 
@@ -44,7 +44,7 @@ func New(t *testing.T) *Person {
 		defer close(done)
 		buf := make([]byte, 4096)
 		for {
-			n, err := p.Outer.Read(buf)
+			n, err := p.Host.Read(buf)
 			p.Mu.Lock()
 			p.Seen = append(p.Seen, buf[:n]...)
 			p.Screen.Write(buf[:n])
@@ -56,14 +56,14 @@ func New(t *testing.T) *Person {
 			}
 		}
 	}()
-	t.Cleanup(func() { p.Outer.Close(); <-done })
+	t.Cleanup(func() { p.Host.Close(); <-done })
 	return p
 }
 
-// Open is a person who does not look: nothing reads the terminal.
+// Open is New for a terminal that nothing reads.
 func Open(t *testing.T) *Person {
 	t.Helper()
-	outer, tty, err := pty.Open()
+	host, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,11 +71,11 @@ func Open(t *testing.T) *Person {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Person{T: t, Outer: pollable(t, outer), Tty: tty, Resized: make(chan struct{}), Screen: screen}
+	p := &Person{T: t, Host: pollable(t, host), Tty: tty, Resized: make(chan struct{}), Screen: screen}
 	p.cond = sync.NewCond(&p.Mu)
 	p.Resize(80, 24)
 	p.Before = p.State()
-	t.Cleanup(func() { tty.Close(); outer.Close() })
+	t.Cleanup(func() { tty.Close(); host.Close() })
 	return p
 }
 
@@ -90,7 +90,7 @@ func pollable(t *testing.T, f *os.File) *os.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return os.NewFile(uintptr(fd), "outer")
+	return os.NewFile(uintptr(fd), "host")
 }
 
 // RestoreState gives the terminal the modes from before, as a shell does.
@@ -106,14 +106,14 @@ func SignalSelf(t *testing.T, s unix.Signal) {
 	}
 }
 
-// All returns what came so far.
+// All returns the output so far.
 func (p *Person) All() string {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	return string(p.Seen)
 }
 
-// Await waits until what came makes is true.
+// Await waits until is returns true. It calls is again after each output.
 func (p *Person) Await(what string, is func() bool) {
 	p.T.Helper()
 	late := false
@@ -135,7 +135,7 @@ func (p *Person) Await(what string, is func() bool) {
 	}
 }
 
-// CheckRestored fails when the modes are not those from before.
+// CheckRestored fails the test unless the terminal's first modes are restored.
 func (p *Person) CheckRestored() {
 	p.T.Helper()
 	if now := p.State(); *now != *p.Before {
@@ -143,7 +143,7 @@ func (p *Person) CheckRestored() {
 	}
 }
 
-// Forget drops what came so far.
+// Forget drops the output so far.
 func (p *Person) Forget() {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
@@ -159,7 +159,7 @@ func (p *Person) Has(text string) bool {
 
 func (p *Person) Resize(cols, rows int) {
 	p.T.Helper()
-	err := Control(p.Outer, func(fd int) error {
+	err := Control(p.Host, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(cols), Row: uint16(rows)})
 	})
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *Person) Resize(cols, rows int) {
 	}
 }
 
-// Sees waits until text came since the last call of forget.
+// Sees waits until the output since the last Forget contains text.
 func (p *Person) Sees(text string) {
 	p.T.Helper()
 	p.Await(text, func() bool { return bytes.Contains(p.Seen, []byte(text)) })
@@ -197,7 +197,7 @@ func (p *Person) State() *term.State {
 
 func (p *Person) Types(keys string) {
 	p.T.Helper()
-	if _, err := p.Outer.WriteString(keys); err != nil {
+	if _, err := p.Host.WriteString(keys); err != nil {
 		p.T.Fatal(err)
 	}
 }

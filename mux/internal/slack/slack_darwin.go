@@ -2,7 +2,7 @@ package slack
 
 import "time"
 
-// Keeper is a keeper's timer slack beyond its starter's; there is none here.
+// Keeper is a keeper's timer slack beyond its starter's: none on this system.
 const Keeper = 0
 
 // Current returns 0.

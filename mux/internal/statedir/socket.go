@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxSocketPath is what fits into sockaddr_un with its final NUL.
+// maxSocketPath is the longest path that fits sockaddr_un with its final NUL.
 var maxSocketPath = len(unix.RawSockaddrUnix{}.Path) - 1
 
 // withSocketAddr calls f with an address for path that fits into a socket
@@ -50,8 +50,8 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 	return conn, err
 }
 
-// Listen makes the socket, 0600, replacing one that stands in its place.
-// The caller holds the state directory's lock.
+// Listen makes the socket, 0600, replacing an existing one. The caller holds
+// the state directory's lock.
 func Listen(path string) (*net.UnixListener, error) {
 	if err := CheckSocket(path); err != nil {
 		return nil, err

@@ -13,17 +13,17 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// The socket and the state directory may lie in a folder that others share. All
-// that is there is checked before it is used: it must belong to this user and be
-// of the right type, and symbolic links are not followed.
+// The socket and the state directory may be in a shared directory. Everything
+// is checked before it is used: it must belong to this user and be of the right
+// type, and symbolic links are not followed.
 
 // Dir is an open state directory of this user's own.
 type Dir struct {
 	*os.File
 }
 
-// Open opens the directory. fs.ErrNotExist when there is none,
-// ErrStateDir when it is not this user's alone.
+// Open opens the directory. fs.ErrNotExist if there is none, ErrStateDir if
+// others may use it.
 func Open(dir string) (Dir, error) {
 	if err := checkFolder(filepath.Dir(dir)); err != nil {
 		return Dir{}, err
@@ -55,8 +55,8 @@ func Open(dir string) (Dir, error) {
 	return d, nil
 }
 
-// Check returns an ErrStateDir where a server could not have its state
-// directory. It makes nothing.
+// Check returns an ErrStateDir if a server could not use its state directory.
+// It makes nothing.
 func Check(p api.Paths) error {
 	d, err := Open(p.Dir)
 	if err == nil {
@@ -77,7 +77,7 @@ func Check(p api.Paths) error {
 	return nil
 }
 
-// Make makes the directory, 0700, unless it is there.
+// Make makes the directory, 0700, unless it exists.
 func Make(dir string) error {
 	err := os.MkdirAll(filepath.Dir(dir), 0o700)
 	if err == nil {
@@ -125,8 +125,8 @@ func (d Dir) Open(name string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// CheckSocket refuses what is not a socket of this user's; nil when nothing is
-// there.
+// CheckSocket returns an error for anything but a socket of this user; nil if
+// nothing is there.
 func CheckSocket(path string) error {
 	if err := checkFolder(filepath.Dir(path)); err != nil {
 		return err
@@ -146,12 +146,12 @@ func CheckSocket(path string) error {
 	return nil
 }
 
-// checkFolder refuses a folder in which others may replace what is this user's;
-// nil when it is not there.
+// checkFolder returns an error for a directory in which others may replace this
+// user's files; nil if it does not exist.
 func checkFolder(dir string) error {
 	var st unix.Stat_t
 	if unix.Stat(dir, &st) != nil {
-		return nil // what is to be opened below says why
+		return nil // opening what is below it says why
 	}
 	if st.Uid != 0 {
 		if err := checkOwner(&st, dir); err != nil {
@@ -183,7 +183,7 @@ func (d Dir) Lock(ctx context.Context, name string) (*os.File, error) {
 		return f, nil
 	}
 	locked := make(chan error, 1)
-	go func() { locked <- flockWait(f) }() // ends at the latest when the holder does
+	go func() { locked <- flockWait(f) }() // returns when the holder ends, at the latest
 	select {
 	case err := <-locked:
 		if err != nil {
@@ -206,11 +206,11 @@ func flockWait(f *os.File) error {
 	}
 }
 
-// maxLog is the size at which the daemons' log is begun anew.
+// maxLog is the size at which the daemons' log is rotated.
 const maxLog = 1 << 20
 
-// OpenLog opens the daemons' log for appending; an old one that grew too long
-// is moved aside.
+// OpenLog opens the daemons' log for appending, and rotates one that grew too
+// long.
 func OpenLog(p api.Paths) (*os.File, error) {
 	d, err := Open(p.Dir)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HighFD is above every descriptor that a child is given by number.
+// HighFD is above every descriptor that children get by number.
 const HighFD = 32
 
-// MoveFD moves a descriptor out of the way of children's numbers, if it is in it.
+// MoveFD moves a descriptor to HighFD or above, unless it is there already.
 func MoveFD(fd int) int {
 	if fd >= HighFD {
 		unix.CloseOnExec(fd)

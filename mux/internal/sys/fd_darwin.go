@@ -30,7 +30,7 @@ func CloexecPipe() (r, w int, err error) {
 	return p[0], p[1], nil
 }
 
-// SetSubreaper: there is none on this system. Orphans go to launchd, and the
+// SetSubreaper does nothing on this system. Orphans go to launchd, and the
 // process tree is found by session and environment.
 func SetSubreaper() {}
 

@@ -17,12 +17,12 @@ func CloexecPipe() (r, w int, err error) {
 	return p[0], p[1], err
 }
 
-// SetSubreaper makes orphans of the children come to this process instead of
-// init.
+// SetSubreaper makes this process, not init, the parent of its descendants'
+// orphans.
 func SetSubreaper() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// SetProcessName sets what ps shows as the command's name; a program that was
-// started from a descriptor is named by its number otherwise.
+// SetProcessName sets the command's name that ps shows; otherwise a program
+// started from a descriptor is named by its number.
 func SetProcessName(name string) {
 	_ = os.WriteFile("/proc/self/comm", []byte(name), 0)
 }

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewMemory returns a file in dir that has no name any more: this system has
-// no memory with a descriptor that could be mapped after a hand-over.
+// NewMemory returns an unlinked file in dir: this system has no anonymous
+// memory with a descriptor that could be mapped after a hand-over.
 func NewMemory(dir string, size int64) (int, error) {
 	f, err := os.CreateTemp(dir, "journal-*")
 	if err != nil {
@@ -24,11 +24,11 @@ func NewMemory(dir string, size int64) (int, error) {
 	return unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 }
 
-// PunchHole makes mapped memory zero.
+// PunchHole zeroes mapped memory.
 func PunchHole(_ int, _ int64, mem []byte) { clear(mem) }
 
-// PunchHoleFile: blocks of a file stay until it ends.
+// PunchHoleFile does nothing: the blocks stay until the file is removed.
 func PunchHoleFile(int, int64, int64) error { return nil }
 
-// DataEnd returns n: any of it may take memory.
+// DataEnd returns n: all of it may take memory.
 func DataEnd(_ int, _ int64, n int) int { return n }

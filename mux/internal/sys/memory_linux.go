@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewMemory returns memory without a name that lives as long as somebody has a
-// descriptor of it.
+// NewMemory returns anonymous memory, which exists as long as a descriptor of
+// it is open.
 func NewMemory(_ string, size int64) (int, error) {
 	fd, err := unix.MemfdCreate("gc-journal", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -20,21 +20,21 @@ func NewMemory(_ string, size int64) (int, error) {
 	return fd, nil
 }
 
-// PunchHole frees the pages of mapped memory at off; it reads as zero then.
+// PunchHole frees the pages of mapped memory at off; they then read as zero.
 func PunchHole(fd int, off int64, mem []byte) {
 	if PunchHoleFile(fd, off, int64(len(mem))) != nil {
 		clear(mem)
 	}
 }
 
-// PunchHoleFile frees whole pages of a part that is not mapped.
+// PunchHoleFile frees whole pages of an unmapped part.
 func PunchHoleFile(fd int, off, n int64) error {
 	n = (n + 4095) &^ 4095
 	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
 }
 
-// DataEnd is the end, counted from off, of what takes memory in the n bytes
-// from off on.
+// DataEnd returns the end, relative to off, of the part of [off, off+n) that
+// takes memory.
 func DataEnd(fd int, off int64, n int) int {
 	end := 0
 	for at := off; at < off+int64(n); {

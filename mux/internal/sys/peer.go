@@ -24,7 +24,7 @@ func CheckPeer(conn net.Conn) error {
 	return nil
 }
 
-// PeerPID is the process that made a unix connection; 0 when that is not known.
+// PeerPID returns the process that made a unix connection; 0 if unknown.
 func PeerPID(conn net.Conn) int {
 	pid, err := askPeer(conn, peerProcess)
 	if err != nil {
@@ -33,7 +33,7 @@ func PeerPID(conn net.Conn) int {
 	return pid
 }
 
-// errNoPeer is a connection that is no unix socket.
+// errNoPeer is returned for a connection that is not a unix socket.
 var errNoPeer = errors.New("not a unix socket")
 
 // askPeer asks the kernel about the other end of a unix connection.

@@ -10,7 +10,8 @@ import (
 	"gascity.dev/gc/internal/clock"
 )
 
-// peerUID is the user at the other end of a unix socket (LOCAL_PEERCRED of unix(4)).
+// peerUID returns the user at the other end of a unix socket (LOCAL_PEERCRED of
+// unix(4)).
 func peerUID(fd int) (int, error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
@@ -19,13 +20,13 @@ func peerUID(fd int) (int, error) {
 	return int(cred.Uid), nil
 }
 
-// peerProcess is the process at the other end of a unix socket.
+// peerProcess returns the process at the other end of a unix socket.
 func peerProcess(fd int) (int, error) {
 	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 }
 
-// WaitProcess waits until the process has ended; there is no descriptor to
-// wait on without being its parent.
+// WaitProcess waits until the process has ended. It polls: only a parent could
+// wait for it.
 func WaitProcess(ctx context.Context, pid int) error {
 	for pid > 0 {
 		if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
@@ -38,7 +39,7 @@ func WaitProcess(ctx context.Context, pid int) error {
 	return nil
 }
 
-// ProcessUID is the user that a process runs as.
+// ProcessUID returns the user that a process runs as.
 func ProcessUID(pid int) (int, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
@@ -47,7 +48,7 @@ func ProcessUID(pid int) (int, error) {
 	return int(k.Eproc.Ucred.Uid), nil
 }
 
-// SignalProcess sends a signal to the process when it is the right one.
+// SignalProcess signals the process if right returns true.
 func SignalProcess(pid int, sig unix.Signal, right func() bool) {
 	if right() {
 		_ = unix.Kill(pid, sig)

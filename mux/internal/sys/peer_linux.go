@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID is the user at the other end of a unix socket (SO_PEERCRED of unix(7)).
+// peerUID returns the user at the other end of a unix socket (SO_PEERCRED of
+// unix(7)).
 func peerUID(fd int) (int, error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -18,7 +19,7 @@ func peerUID(fd int) (int, error) {
 	return int(cred.Uid), nil
 }
 
-// peerProcess is the process at the other end of a unix socket.
+// peerProcess returns the process at the other end of a unix socket.
 func peerProcess(fd int) (int, error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -27,7 +28,7 @@ func peerProcess(fd int) (int, error) {
 	return int(cred.Pid), nil
 }
 
-// WaitProcess waits until the process has ended; a pid that is not there has.
+// WaitProcess waits until the process has ended; nil if it does not exist.
 func WaitProcess(ctx context.Context, pid int) error {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if errors.Is(err, unix.ESRCH) || pid <= 0 {
@@ -52,15 +53,15 @@ func WaitProcess(ctx context.Context, pid int) error {
 	}
 }
 
-// ProcessUID is the user that a process runs as.
+// ProcessUID returns the user that a process runs as.
 func ProcessUID(pid int) (int, error) {
 	var st unix.Stat_t
 	err := unix.Stat("/proc/"+strconv.Itoa(pid), &st)
 	return int(st.Uid), err
 }
 
-// SignalProcess sends a signal to the process when it is the right one; it
-// cannot become another one in between.
+// SignalProcess signals the process if right returns true. The pid cannot be
+// reused in between.
 func SignalProcess(pid int, sig unix.Signal, right func() bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"gascity.dev/gc/internal/proctree"
 )
 
-// OpenProcess: this system has no descriptors of processes.
+// OpenProcess returns -1: this system has no process descriptors.
 func OpenProcess(int, uint64) int { return -1 }
 
-// foreignStep is how often a process that is nobody's child is looked at.
+// foreignStep is the polling interval for a process that is not our child.
 const foreignStep = 100 * time.Millisecond
 
-// AwaitProcess waits for the end of the process. Its status is not known: only
-// a parent is told.
+// AwaitProcess waits for the end of the process. Its status is unknown: only a
+// parent gets it.
 func AwaitProcess(_, pid int, start uint64, done <-chan struct{}) (ws unix.WaitStatus, known, ok bool) {
 	for {
 		p, err := proctree.Get(pid)

@@ -13,7 +13,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 )
 
-// OpenProcess returns a descriptor of the process, -1 when it is gone.
+// OpenProcess returns a descriptor of the process, -1 if it is gone.
 func OpenProcess(pid int, start uint64) int {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
@@ -27,10 +27,10 @@ func OpenProcess(pid int, start uint64) int {
 	return fd
 }
 
-// AwaitProcess waits for the end of the process behind fd, and tells its wait
-// status where the kernel does: of a process that its new parent has not reaped
-// yet in /proc, of another by its descriptor (PIDFD_INFO_EXIT, Linux 6.15). ok
-// is false when done was closed first.
+// AwaitProcess waits for the end of the process behind fd and returns its wait
+// status if the kernel reports it: from /proc until its new parent reaps it,
+// afterwards through the descriptor (PIDFD_INFO_EXIT, Linux 6.15). ok is false
+// if done was closed first.
 func AwaitProcess(fd, pid int, start uint64, done <-chan struct{}) (ws unix.WaitStatus, known, ok bool) {
 	if fd < 0 {
 		return 0, false, true
@@ -69,8 +69,9 @@ func AwaitProcess(fd, pid int, start uint64, done <-chan struct{}) (ws unix.Wait
 	return 0, false, true
 }
 
-// zombieStatus is the wait status of a process that has ended and was not reaped
-// (proc_pid_stat(5), exit_code). Of another user's the kernel says 0.
+// zombieStatus returns the wait status of a process that has ended and was not
+// reaped (proc_pid_stat(5), exit_code). The kernel reports 0 for another
+// user's.
 func zombieStatus(pid int, start uint64) (ws unix.WaitStatus, known bool) {
 	p, err := proctree.Get(pid)
 	if err != nil || !p.Zombie() || start != 0 && p.Start != start {
@@ -91,7 +92,7 @@ func zombieStatus(pid int, start uint64) (ws unix.WaitStatus, known bool) {
 	return unix.WaitStatus(status), true
 }
 
-// ownProcess reports whether a process has no other user than this one.
+// ownProcess reports whether every user id of a process is this user's.
 func ownProcess(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

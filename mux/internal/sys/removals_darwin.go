@@ -2,7 +2,7 @@ package sys
 
 import "golang.org/x/sys/unix"
 
-// Dup2 makes the descriptor to a copy of from, closed by exec.
+// Dup2 makes to a copy of from, close-on-exec.
 func Dup2(from, to int) error {
 	if err := unix.Dup2(from, to); err != nil || to <= 2 {
 		return err
@@ -11,7 +11,7 @@ func Dup2(from, to int) error {
 	return nil
 }
 
-// removals is nothing here: a starter wakes the server.
+// removals watches nothing here: a starter wakes the server.
 type removals struct{}
 
 func WatchRemovals([]string, ...string) (*removals, error) { return nil, nil }

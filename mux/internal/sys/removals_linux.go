@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dup2 makes the descriptor to a copy of from, closed by exec.
+// Dup2 makes to a copy of from, close-on-exec.
 func Dup2(from, to int) error {
 	flags := unix.O_CLOEXEC
 	if to <= 2 {
@@ -19,14 +19,15 @@ func Dup2(from, to int) error {
 	return unix.Dup3(from, to, flags)
 }
 
-// removals watches for the removal of folders, and of certain files in them.
+// removals watches for the removal of directories, and of certain files in
+// them.
 type removals struct {
 	f     *os.File
 	names []string
 }
 
-// WatchRemovals watches the folders. The watch is there, and may be nil, also
-// with an error.
+// WatchRemovals watches the directories. The watch may be used, and may be nil,
+// even with an error.
 func WatchRemovals(names []string, dirs ...string) (*removals, error) {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
@@ -63,7 +64,7 @@ func (w *removals) Wait(done <-chan struct{}) {
 	}
 }
 
-// removed looks at events: struct inotify_event of inotify(7).
+// removed reads events: struct inotify_event of inotify(7).
 func (w *removals) removed(b []byte) bool {
 	for len(b) >= unix.SizeofInotifyEvent {
 		mask := binary.NativeEndian.Uint32(b[4:])

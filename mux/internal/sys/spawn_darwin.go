@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// JoinCgroup refuses: there are no cgroups on this system.
+// JoinCgroup fails: this system has no cgroups.
 func JoinCgroup(_ *syscall.SysProcAttr, dir string) (closeFD func(), err error) {
 	if dir != "" {
 		return nil, fmt.Errorf("cgroup %s: not supported on this system", dir)
@@ -17,5 +17,5 @@ func JoinCgroup(_ *syscall.SysProcAttr, dir string) (closeFD func(), err error) 
 
 func SetRlimit(r *unix.Rlimit, soft, hard uint64) { r.Cur, r.Max = soft, hard }
 
-// PollExit cannot tell: only a parent is told.
+// PollExit returns false: only a parent learns of the exit.
 func PollExit(int) bool { return false }

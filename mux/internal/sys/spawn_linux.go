@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// JoinCgroup makes the child be born in the cgroup directory; "" is none.
+// JoinCgroup makes the child start in the cgroup of the directory; "" is none.
 func JoinCgroup(attr *syscall.SysProcAttr, dir string) (closeFD func(), err error) {
 	if dir == "" {
 		return func() {}, nil
@@ -23,7 +23,7 @@ func JoinCgroup(attr *syscall.SysProcAttr, dir string) (closeFD func(), err erro
 
 func SetRlimit(r *unix.Rlimit, soft, hard uint64) { r.Cur, r.Max = soft, hard }
 
-// PollExit blocks until the process ended; false when it cannot tell.
+// PollExit blocks until the process has ended; false if it cannot wait for it.
 func PollExit(pid int) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

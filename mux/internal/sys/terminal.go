@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxCanonical is how many bytes of a line a terminal keeps that edits lines itself
-// (N_TTY_BUF_SIZE - 1).
+// MaxCanonical is the maximum length of a line in a terminal that edits lines
+// itself, in bytes (N_TTY_BUF_SIZE - 1).
 const MaxCanonical = 4095
 
-// OpenTerminal returns the ends of a new terminal, above the descriptors that
-// children get by number. The master does not block: that is a property of the
-// description, which the server shares.
+// OpenTerminal returns the ends of a new terminal, at HighFD or above. The
+// master is non-blocking, a property of the file description, which the server
+// shares.
 func OpenTerminal() (master, slave int, err error) {
 	m, t, err := pty.Open()
 	if err != nil {
@@ -36,8 +36,8 @@ func OpenTerminal() (master, slave int, err error) {
 	return master, slave, err
 }
 
-// dupHigh duplicates f's descriptor above those that children get by number,
-// without the poller of os.File.
+// dupHigh duplicates f's descriptor to HighFD or above, without os.File's
+// poller.
 func dupHigh(f *os.File) (int, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

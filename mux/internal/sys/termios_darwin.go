@@ -15,8 +15,8 @@ func CookedMode(fd int) (canonical, crnl bool) {
 	return t.Lflag&unix.ICANON != 0, t.Iflag&unix.ICRNL != 0
 }
 
-// UnreadInput: this system does not tell.
+// UnreadInput is unknown on this system.
 func UnreadInput(int) (n int, known bool) { return 0, false }
 
-// SignalsInput is asked only where UnreadInput tells.
+// SignalsInput is called only where UnreadInput is known.
 func SignalsInput(int) bool { return false }

@@ -15,16 +15,16 @@ func CookedMode(fd int) (canonical, crnl bool) {
 	return t.Lflag&unix.ICANON != 0, t.Iflag&unix.ICRNL != 0
 }
 
-// SignalsInput reports whether the terminal makes SIGINT of Ctrl-C and drops the
-// input before it (ISIG without NOFLSH).
+// SignalsInput reports whether the terminal turns Ctrl-C into SIGINT and drops
+// the input before it (ISIG without NOFLSH).
 func SignalsInput(fd int) bool {
 	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	return err == nil && t.Lflag&(unix.ISIG|unix.NOFLSH) == unix.ISIG && t.Cc[unix.VINTR] == 0x03
 }
 
-// UnreadInput is how many bytes of input the program has not read; in cooked
-// mode those of finished lines. Only the slave tells, so it is opened for a
-// moment, without becoming anybody's terminal.
+// UnreadInput returns how many bytes of input the program has not read; in
+// cooked mode those of finished lines. Only the slave has that number, so it is
+// opened for a moment, without becoming a controlling terminal.
 func UnreadInput(fd int) (n int, known bool) {
 	if fd < 0 {
 		return 0, false

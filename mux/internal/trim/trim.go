@@ -33,21 +33,21 @@ type Trimmer struct {
 
 // States of a trimmer.
 const (
-	resting int32 = iota // no timer runs
+	idle    int32 = iota // no timer runs
 	waiting              // the timer runs, and there was no work since it was set
 	worked               // the timer runs, and there was
 )
 
 // Note reports that there is work.
 func (t *Trimmer) Note() {
-	if t.state.Load() != worked && t.state.Swap(worked) == resting {
-		time.AfterFunc(after, t.look)
+	if t.state.Load() != worked && t.state.Swap(worked) == idle {
+		time.AfterFunc(after, t.check)
 	}
 }
 
-// look is what the timer does.
-func (t *Trimmer) look() {
-	if t.state.CompareAndSwap(waiting, resting) {
+// check is called by the timer.
+func (t *Trimmer) check() {
+	if t.state.CompareAndSwap(waiting, idle) {
 		if n := allocated(); n-t.done.Load() >= t.Worth {
 			Memory()
 			t.done.Store(n)
@@ -55,7 +55,7 @@ func (t *Trimmer) look() {
 		return
 	}
 	t.state.Store(waiting)
-	time.AfterFunc(after, t.look)
+	time.AfterFunc(after, t.check)
 }
 
 // allocated is how many bytes this process has ever allocated.

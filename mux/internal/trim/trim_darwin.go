@@ -2,5 +2,5 @@ package trim
 
 import "runtime/debug"
 
-// Memory gives back freed heap.
+// Memory releases freed heap.
 func Memory() { debug.FreeOSMemory() }

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory gives back what nobody needs at rest: freed heap, and the pages of
-// the executable that were used. They are clean and come back from the page
-// cache when they are used again.
+// Memory releases what an idle process does not need: freed heap, and the pages
+// of its executable. Those are clean and come back from the page cache when
+// they are used again.
 func Memory() {
-	goruntime.GC() // what is in pools outlives one collection
+	goruntime.GC() // pools survive one collection
 	debug.FreeOSMemory()
 	for _, part := range imageParts() {
 		// Clean file pages only: nothing is lost.
@@ -28,9 +28,9 @@ func Memory() {
 type addresses struct{ from, to uintptr }
 
 // imageParts are the mappings of the executable that were never written to: a
-// relocated part would come back without its relocations. They stay where they
-// are, so that they are looked up once: the journals of a thousand sessions
-// make the list long.
+// relocated part would come back without its relocations. They never move, so
+// they are looked up only once: the journals of a thousand sessions make the
+// list long.
 var imageParts = sync.OnceValue(func() (parts []addresses) {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -45,7 +45,7 @@ var imageParts = sync.OnceValue(func() (parts []addresses) {
 	var ours bool
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		line := lines.Text()
-		if strings.HasSuffix(line, " "+exe) { // a mapping, before what is said of it
+		if strings.HasSuffix(line, " "+exe) { // a mapping; its properties follow
 			var perm string
 			n, _ := fmt.Sscanf(line, "%x-%x %s", &part.from, &part.to, &perm)
 			ours = n == 3 && strings.HasPrefix(perm, "r") && perm[1] != 'w'

@@ -24,7 +24,7 @@ func TestTrimAtRest(t *testing.T) {
 		tr.Note()
 		time.Sleep(3 * after)
 		synctest.Wait()
-		if tr.done.Load() == 0 || tr.state.Load() != resting {
+		if tr.done.Load() == 0 || tr.state.Load() != idle {
 			t.Fatalf("after the work: state %d, nothing went back", tr.state.Load())
 		}
 		if n := returned() - before; n < 32<<20 {
@@ -36,7 +36,7 @@ func TestTrimAtRest(t *testing.T) {
 		tr.Note()
 		time.Sleep(3 * after)
 		synctest.Wait()
-		if tr.done.Load() != last || tr.state.Load() != resting {
+		if tr.done.Load() != last || tr.state.Load() != idle {
 			t.Error("memory went back after little work")
 		}
 	})

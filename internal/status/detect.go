@@ -55,6 +55,10 @@ type Detector struct {
 	// program reports its status. nil, or a result of 0: unknown.
 	Group func() int
 
+	// Nonce, unless empty, is in every report of the program (key "nonce"). Then only
+	// such reports are evidence; nothing else that it writes is.
+	Nonce string
+
 	s signals
 
 	hasDisplay bool
@@ -97,6 +101,9 @@ type match struct {
 // Event applies an event of the terminal. changed means that Save's result has
 // changed.
 func (d *Detector) Event(e vt.Event, now time.Time) (changed bool) {
+	if d.Nonce != "" {
+		return d.s.trusted(e, d.Nonce, now)
+	}
 	group := d.Group
 	if group == nil {
 		group = func() int { return 0 }
@@ -130,6 +137,9 @@ func (d *Detector) Load(b []byte) error { return d.s.load(b) }
 func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, again time.Time) {
 	if f.Ended != "" {
 		return d.ended(f), time.Time{}
+	}
+	if d.Nonce != "" {
+		return d.trusted(now), time.Time{}
 	}
 	d.readScreen(t, f)
 	soon := func(at time.Time) {

@@ -21,6 +21,11 @@ func (d *Detector) pending(x Finding) *Pending {
 	if x.Source == FromScreen {
 		return &Pending{Kind: x.Kind, Prompt: d.display.ruleLine, Selected: -1, ID: fingerprint(x.Source, x.Kind, d.display.ruleLine)}
 	}
+	return d.reportPending(x)
+}
+
+// reportPending returns the question that the program reported.
+func (d *Detector) reportPending(x Finding) *Pending {
 	r, _ := d.s.reported()
 	p := Pending{Kind: x.Kind, Prompt: r.Msg, Context: r.Title, Selected: -1}
 	p.ID = fingerprint(x.Source, r.ID, r.Kind, r.Msg, r.Since.String())

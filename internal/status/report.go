@@ -37,6 +37,8 @@ type record struct {
 	Held     bool      `json:"held,omitempty"` // it was working before it became idle
 	News     bool      `json:"news,omitempty"` // it was done before it became idle
 	Group    int       `json:"group,omitempty"`
+
+	nonce string // proves who reported it; not saved
 }
 
 const stateClear = "clear"
@@ -113,6 +115,8 @@ func (r *record) set(key, value string) (err error) {
 		}
 	case "title":
 		r.Title, err = decodeText(value, maxTitle)
+	case "nonce": // an extension of ours
+		r.nonce = value
 	case "msg":
 		r.Msg, err = decodeText(value, maxMsg)
 	}

@@ -58,20 +58,25 @@ func (s *signals) apply(e vt.Event, now time.Time, group func() int) bool {
 	return false
 }
 
-// report replaces a record, or clears records.
+// report applies a report, unless it is another program's.
 func (s *signals) report(text string, now time.Time, group func() int) bool {
 	r, err := parseReport(text)
 	if err != nil {
 		return false
 	}
-	if r.ID == "" && r.State != stateClear && !s.owns(&r, group) {
-		return true
+	if r.ID != "" || r.State == stateClear || s.owns(&r, group) {
+		s.put(r, now)
 	}
+	return true
+}
+
+// put replaces a record by a report, or clears records.
+func (s *signals) put(r record, now time.Time) {
 	if r.State == stateClear {
 		s.drop(func(old record) bool {
 			return r.ID == "" || old.ID == r.ID || strings.HasPrefix(old.ID, r.ID+"/")
 		})
-		return true
+		return
 	}
 	r.Since = now
 	if i := slices.IndexFunc(s.Records, func(old record) bool { return old.ID == r.ID }); i >= 0 {
@@ -88,7 +93,6 @@ func (s *signals) report(text string, now time.Time, group func() int) bool {
 		s.Records = slices.Delete(s.Records, 0, 1)
 	}
 	s.Records = append(s.Records, r)
-	return true
 }
 
 // owns reports whether a record without an id is the program's own. While a

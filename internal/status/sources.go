@@ -59,7 +59,7 @@ func (d *Detector) report(now time.Time, soon func(time.Time)) Finding {
 	if r.News {
 		x.State, x.Evidence = Done, x.Evidence+" (it was done)"
 	}
-	if until := r.Since.Add(holdIdle); r.Held && now.Before(until) {
+	if until := r.Since.Add(holdIdle); r.Held && d.Nonce == "" && now.Before(until) {
 		soon(until)
 		x.State, x.Evidence = Working, x.Evidence+" (it was working a moment ago)"
 	}

@@ -1,5 +1,9 @@
 package api
 
+// ControlProtocol is the value of the Upgrade header with which a connection becomes one
+// to the control socket of a session's program.
+const ControlProtocol = "gc-control/1"
+
 // Statuses with which the server closes an attach connection (RFC 6455, section
 // 7.4.2, the range for private use).
 const (

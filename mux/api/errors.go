@@ -38,6 +38,8 @@ var (
 	ErrLimit     = process.ErrLimit
 	ErrNoMessage = errors.New("no such message in the queue")
 	ErrQuestion  = errors.New("the question was not answered")
+	ErrNoControl = errors.New("the session has no control socket")
+	ErrNotServed = errors.New("the program does not serve its control socket")
 	ErrVersion   = errors.New("the mux server is of another gc version, which cannot do this")
 	ErrNested    = errors.New("a session cannot show itself")
 )
@@ -89,6 +91,8 @@ var Codes = []struct {
 	{"question", 409, ErrQuestion},
 	{"nested", 409, ErrNested},
 	{"no_message", 404, ErrNoMessage},
+	{"no_control", 409, ErrNoControl},
+	{"not_served", 503, ErrNotServed},
 	{"request", 400, ErrRequest},
 }
 

@@ -55,6 +55,11 @@ type CreateRequest struct {
 	FirstMessage  string   `json:"firstMessage,omitempty"`
 	ReportsStatus bool     `json:"reportsStatus,omitempty"` // it reports its status (OSC 7501): until it has, or for a while has not, its prompt alone does not mean idle
 	InterruptKeys []string `json:"interruptKeys,omitempty"` // names of the keys that an interrupt presses in order; empty: Ctrl-C
+
+	// Control: the program serves a control socket (package internal/acp/control) at the
+	// path in GC_CONTROL_SOCKET. Messages, questions and interrupts go through it, and
+	// only status reports with the nonce in GC_STATUS_NONCE count.
+	Control bool `json:"control,omitempty"`
 }
 
 // Composer is what a program's input line makes of a message.
@@ -167,6 +172,7 @@ type SessionInfo struct {
 	Owner       string      `json:"owner,omitempty"` // the session that a background command belongs to
 	ReadyPrefix string      `json:"readyPrefix,omitempty"`
 	Limits      []LimitInfo `json:"limits,omitempty"`
+	Control     bool        `json:"control,omitempty"` // as CreateRequest.Control
 	Exit        *Exit       `json:"exit,omitempty"`
 	Dropped     *Dropped    `json:"dropped,omitempty"` // output beyond a limit
 }
@@ -239,6 +245,7 @@ type NudgeRequest struct {
 	Text    string        `json:"text"`
 	Timeout time.Duration `json:"timeout,omitempty"` // for a dialog or a draft to go away, in ns; 0: 30 s
 	Raw     bool          `json:"raw,omitempty"`     // type it unchanged, even if it is a command to the program
+	Now     bool          `json:"now,omitempty"`     // Control only: do not wait for the end of a turn
 }
 
 // States of a [Receipt].
@@ -254,7 +261,7 @@ const (
 // Receipt is the outcome of one nudge.
 type Receipt struct {
 	State  string `json:"state"`
-	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"
+	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"; Control: "turn" or "question"
 	Detail string `json:"detail,omitempty"` // one line for a person
 
 	// Changed says, in one line for a person, how the text was changed to arrive as

@@ -165,7 +165,7 @@ func (c *Client) watch(ctx context.Context, method, path string) (watched contex
 
 // isQuick reports whether the server replies to a request at once.
 func isQuick(method, path string) bool {
-	return method == "GET" && !strings.Contains(path, "wait=") && !strings.HasPrefix(path, "/v1/events") && !strings.Contains(path, "/recording")
+	return method == "GET" && !strings.Contains(path, "wait=") && !strings.HasPrefix(path, "/v1/events") && !strings.Contains(path, "/recording") && !strings.HasSuffix(path, "/control")
 }
 
 // probe requests the status, which needs no waiting, on a connection of its own.
@@ -295,10 +295,13 @@ func (c *Client) Upgrade(ctx context.Context, path, version string) error {
 
 // Create starts a session. ErrExists for a live name, ErrBadName, ErrSize,
 // ErrWorkDir, ErrSpawn. If the program is not found, the session exits with status
-// 127 and shows why.
+// 127 and shows why. ErrVersion if r.Control is set and the server is too old for it.
 func (c *Client) Create(ctx context.Context, r api.CreateRequest) (api.SessionInfo, error) {
 	var s api.SessionInfo
 	err := c.call(ctx, "POST", "/v1/sessions", r, &s)
+	if err == nil && r.Control && !s.Control {
+		return s, errors.Join(fmt.Errorf("%w: sessions with a control socket", api.ErrVersion), c.Kill(ctx, s.ID, 0))
+	}
 	return s, err
 }
 

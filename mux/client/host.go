@@ -228,6 +228,14 @@ func (c *hostConn) why(err error) error {
 	return err
 }
 
+// CloseWrite ends the program's standard input.
+func (c *hostConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
 // Close ends the program too.
 func (c *hostConn) Close() error {
 	err := c.Conn.Close()

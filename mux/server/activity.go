@@ -49,6 +49,7 @@ func (act *activity) ensure() *detector {
 	if act.detector == nil {
 		act.detector = &detector{}
 		act.detector.Group = act.s.tty.foreground
+		act.detector.Nonce = act.s.rec.Control.nonce()
 	}
 	return act.detector
 }
@@ -146,7 +147,7 @@ func (act *activity) detect() (a api.Activity, ok bool, d time.Duration) {
 			det.asked = now
 		}
 		quiet, every := unixTime(act.lastOut).Add(detectQuiet), det.asked.Add(detectEvery)
-		if !s.life.ended() && now.Before(quiet) && now.Before(every) {
+		if s.rec.Control == nil && !s.life.ended() && now.Before(quiet) && now.Before(every) {
 			return api.Activity{}, false, min(quiet.Sub(now), every.Sub(now))
 		}
 		det.last, det.again = det.Detect(s.screen.view(), act.facts(), now)

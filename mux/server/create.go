@@ -104,6 +104,12 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 	if err := srv.checkDescriptors(); err != nil {
 		return nil, err
 	}
+	if r.Control {
+		var err error
+		if rec.Control, err = srv.newControl(); err != nil {
+			return nil, err
+		}
+	}
 	spec, err := spawnFor(&r, &rec)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ type apiServer struct {
 // features name what this server can do beyond the first version of /v1.
 var features = []string{
 	"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording", "exec", "activity",
-	"resume", "rename",
+	"resume", "rename", "control",
 }
 
 // handler returns the reply to a request, which is sent as JSON.

@@ -47,6 +47,7 @@ func (a *apiServer) sessionRoutes(handle func(string, handler)) {
 	session("POST /v1/sessions/{name}/alive", handleAlive)
 	session("GET /v1/sessions/{name}/attach", handleAttach)
 	session("GET /v1/sessions/{name}/recording", handleRecording)
+	session("GET /v1/sessions/{name}/control", handleControl)
 }
 
 func (a *apiServer) handleList(_ http.ResponseWriter, r *http.Request) (any, error) {

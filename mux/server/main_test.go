@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(menuVar); mode != "" {
 		testenv.Exit(runMenu(mode))
 	}
+	if os.Getenv(controlHostVar) != "" {
+		testenv.Exit(runControlHost())
+	}
 	if socket := os.Getenv("GC_TEST_DIAL"); socket != "" {
 		os.Exit(dialForTest(socket))
 	}

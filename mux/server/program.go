@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/internal/acp/control"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keeper"
@@ -16,7 +17,7 @@ import (
 
 // spawnFor returns what the keeper must execute.
 func spawnFor(r *api.CreateRequest, rec *sessionRecord) (*keeper.Spec, error) {
-	env := sessionEnv(r.Env, rec.ID, r.KeepSessionID)
+	env := append(sessionEnv(r.Env, rec.ID, r.KeepSessionID), rec.Control.environ()...)
 	dir, err := workDir(r.WorkDir, lookupEnv(env, "HOME"))
 	if err != nil {
 		return nil, err
@@ -86,7 +87,8 @@ func sessionEnv(env []string, id string, keep bool) []string {
 	out := make([]string, 0, len(env)+3)
 	for _, kv := range env {
 		key, _, ok := strings.Cut(kv, "=")
-		if !ok || key == "" || key == "TERM" || key == "COLORTERM" || key == mark || key == proctree.MarkerVar {
+		if !ok || key == "" || key == "TERM" || key == "COLORTERM" || key == mark || key == proctree.MarkerVar ||
+			key == control.SocketVar || key == control.NonceVar { // of the session that the caller is in
 			continue
 		}
 		out = append(out, kv)

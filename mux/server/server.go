@@ -168,6 +168,7 @@ func (srv *server) open(control int, left *adoption) error {
 		return err
 	}
 	srv.journals.sweep()
+	srv.sweepControls()
 	if err := srv.meta.sweep(); err != nil { // a full disk must not stop the server
 		slog.Warn("cannot remove metadata of sessions that are gone", "error", err)
 	}

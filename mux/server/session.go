@@ -41,6 +41,7 @@ type sessionRecord struct {
 	Exec      bool             `json:"exec,omitempty"`  // a background command
 	Pipes     bool             `json:"pipes,omitempty"` // no terminal
 	Owner     string           `json:"owner,omitempty"` // of a background command
+	Control   *controlRecord   `json:"control,omitempty"`
 }
 
 func (r *sessionRecord) encode() []byte {
@@ -110,6 +111,7 @@ func (s *session) collect() {
 	defer s.mu.Unlock()
 	s.life.collect()
 	s.storage.remove()
+	s.rec.Control.remove()
 	s.broadcast()
 }
 
@@ -140,7 +142,7 @@ func (s *session) info() api.SessionInfo {
 		Title: s.screen.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
 		LastInput: s.srv.clock.Wall(unixTime(s.activity.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.activity.lastOut)), Attached: s.clients.Len(),
 		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.screen.revision(), Output: s.screen.rendered, ScreenLost: s.screen.lost, Recording: s.rec.Recording,
-		ReadyPrefix: s.rec.Ready, Limits: s.rec.Limits,
+		ReadyPrefix: s.rec.Ready, Limits: s.rec.Limits, Control: s.rec.Control != nil,
 	}
 	i.Dropped = s.screen.dropped()
 	if s.life.ended() {

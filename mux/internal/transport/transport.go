@@ -14,6 +14,7 @@ package transport
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -261,3 +262,11 @@ type upgraded struct {
 
 // Read takes what is in the buffer first.
 func (u upgraded) Read(p []byte) (int, error) { return u.Reader.Read(p) }
+
+// CloseWrite ends the direction to the server, if the connection can do that.
+func (u upgraded) CloseWrite() error {
+	if half, ok := u.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

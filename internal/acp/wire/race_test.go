@@ -1,0 +1,6 @@
+//go:build race
+
+package wire
+
+// slow is by how much the race detector may slow a test down.
+const slow = 10

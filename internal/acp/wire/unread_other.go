@@ -1,0 +1,11 @@
+//go:build !linux
+
+package wire
+
+import (
+	"errors"
+	"io"
+)
+
+// unread cannot be told from the writing end of a pipe.
+func unread(io.Writer) (int, error) { return 0, errors.ErrUnsupported }

@@ -43,7 +43,7 @@ var arrows = map[string][]string{
 	"internal/nearest":  {},
 	"internal/toml":     {"internal/nearest"},
 	"internal/config":   {"internal/rule", "internal/shell", "internal/environ", "internal/toml", "internal/nearest"},
-	"internal/rule":     {},
+	"internal/rule":     {"internal/clock"},
 	"internal/delivery": {"internal/clock"},
 	"internal/outcome":  {},
 
@@ -61,13 +61,13 @@ var arrows = map[string][]string{
 	"mux/internal/trim":      {},
 	"mux/internal/slack":     {},
 	"mux/internal/sys":       {"mux/api", "internal/proctree", "internal/clock"},
-	"mux/api":                {"mux/keys", "vt", "internal/outcome", "internal/rule", "internal/process", "internal/status"},
+	"mux/api":                {"mux/keys", "vt", "internal/outcome", "internal/rule", "internal/process", "internal/status", "internal/clock"},
 	"mux/internal/transport": {},
 
 	"internal/status":  {"vt", "internal/rule"},
-	"internal/process": {"store", "internal/delivery"},
+	"internal/process": {"store", "internal/delivery", "internal/clock"},
 	"mux":              {"mux/keeper", "mux/server"},
-	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt"},
+	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt", "internal/clock"},
 	"mux/server": {
 		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/fifo", "mux/internal/limits", "mux/internal/nudge", "mux/internal/queue", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
@@ -82,7 +82,7 @@ var arrows = map[string][]string{
 	"internal/acp/control":      {},
 	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/proctree", "internal/shell", "internal/fds"},
 
-	"runtime":             {"internal/environ", "internal/outcome", "internal/rule"},
+	"runtime":             {"internal/environ", "internal/outcome", "internal/rule", "internal/clock"},
 	"runtime/driver":      {"runtime", "internal/proctree", "internal/staging", "internal/rule", "internal/shell", "internal/clock"},
 	"runtime/wrap":        {"runtime", "internal/turn"},
 	"runtime/runtimefake": {"runtime"},
@@ -95,7 +95,7 @@ var arrows = map[string][]string{
 	"runtime/subprocess":  {"runtime", "runtime/driver", "internal/proctree"},
 	"runtime/acp":         {"runtime", "runtime/driver", "internal/proctree"},
 
-	"internal/agent":   {"runtime", "internal/config", "internal/nearest", "internal/shell"},
+	"internal/agent":   {"runtime", "internal/config", "internal/nearest", "internal/shell", "internal/clock"},
 	"internal/trust":   {"runtime", "internal/config", "internal/shell"},
 	"internal/session": {"store", "internal/clock", "internal/delivery", "runtime"},
 	"internal/controller": {
@@ -103,7 +103,7 @@ var arrows = map[string][]string{
 		"internal/session", "internal/process", "internal/delivery", "internal/controller/plan", "internal/controller/api", "internal/clock",
 	},
 	"internal/controller/outside": {"runtime", "internal/agent", "internal/config", "internal/controller/api"},
-	"internal/controller/api":     {"runtime", "internal/session", "internal/alive"},
+	"internal/controller/api":     {"runtime", "internal/session", "internal/alive", "internal/clock"},
 	"internal/controller/plan":    {"internal/agent", "internal/session", "internal/process"},
 	"internal/mcp":                {anything},
 	"cmd/gc":                      {anything},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/rule"
 )
 
@@ -34,9 +35,9 @@ type Config struct {
 	MCPServers []MCPServer // tools for the agent, in the order of the configuration
 	ACP        *ACP        // how to host the agent over the Agent Client Protocol; nil: not that way
 
-	ReadyPromptPrefix      string   // a line with this prefix on the screen means ready
-	ReadyDelayMs           int      // without a prefix: wait this long, in ms
-	ProcessNames           []string // names that prove the agent alive
+	ReadyPromptPrefix      string       // a line with this prefix on the screen means ready
+	ReadyDelay             clock.Millis `json:"ReadyDelayMs"` // without a prefix: wait this long
+	ProcessNames           []string     // names that prove the agent alive
 	EmitsPermissionWarning bool
 	AcceptStartupDialogs   *bool        // nil: on when any readiness hint, ProcessNames or EmitsPermissionWarning is set
 	KeepChecks             bool         // the agent may ask for permission: dialogs that would turn that off are not answered

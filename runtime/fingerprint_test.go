@@ -41,7 +41,7 @@ func TestFingerprintMembers(t *testing.T) {
 		"work dir":        {func(c *runtime.Config) { c.WorkDir = "/w" }, in{}},
 		"prompt":          {func(c *runtime.Config) { c.PromptSuffix = "'hi'" }, in{}},
 		"hints": {func(c *runtime.Config) {
-			c.ReadyPromptPrefix, c.ReadyDelayMs, c.ProcessNames, c.Nudge = ">", 9, []string{"n"}, "go"
+			c.ReadyPromptPrefix, c.ReadyDelay, c.ProcessNames, c.Nudge = ">", 9, []string{"n"}, "go"
 			c.PreStart, c.SessionSetup, c.OverlayDir = []string{"a"}, []string{"b"}, "/o"
 		}, in{}},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
@@ -70,7 +71,7 @@ func (o *stopOptions) check() error {
 }
 
 func (o *stopOptions) request() cityapi.StopRequest {
-	return cityapi.StopRequest{TimeoutMS: o.timeout.Milliseconds(), Now: o.now}
+	return cityapi.StopRequest{Timeout: clock.Millis(o.timeout), Now: o.now}
 }
 
 func (a *app) stopAgent(ctx context.Context, names []string, o stopOptions) error {

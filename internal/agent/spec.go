@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
@@ -180,7 +182,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	r, c := &s.Resolved, s.City
 	cfg := runtime.Config{
 		WorkDir: s.vars.WorkDir, Lifecycle: r.Lifecycle, Upstream: r.Upstream,
-		ReadyPromptPrefix: r.ReadyPromptPrefix, ReadyDelayMs: r.ReadyDelayMS,
+		ReadyPromptPrefix: r.ReadyPromptPrefix, ReadyDelay: millis(r.ReadyDelayMS),
 		ReportsStatus: r.ReportsStatus, InterruptKeys: r.InterruptKeys,
 		ProcessNames: r.ProcessNames, EmitsPermissionWarning: r.EmitsPermissionWarning,
 		AcceptStartupDialogs: r.AcceptStartupDialogs, MouseOn: r.Mouse,
@@ -270,11 +272,14 @@ func dialog(d *config.Dialog) runtime.Dialog {
 	return out
 }
 
+// millis is a duration of city.toml, whose key has the unit.
+func millis(n int) clock.Millis { return clock.Millis(time.Duration(n) * time.Millisecond) }
+
 // statusRule converts a [[status_rules]] entry for the runtime.
 func statusRule(r *config.StatusRule) runtime.StatusRule {
 	return runtime.StatusRule{
 		Name: r.Name, State: r.State, Kind: r.Kind, Region: r.Region, All: r.All, Any: r.Any, Not: r.Not, Priority: r.Priority,
-		Moves: r.Moves, Settle: r.SettleMS,
+		Moves: r.Moves, Settle: millis(r.SettleMS),
 	}
 }
 

@@ -5,7 +5,7 @@
 // Its invariant: a clock never goes back, not even over a restart or a reboot, and
 // never jumps ahead while the machine is up.
 //
-// Any code may use [Sleep].
+// Any code may use [Millis] and [Sleep].
 package clock
 
 import (

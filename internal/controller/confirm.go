@@ -22,7 +22,7 @@ const (
 // needsConfirming reports whether the start sequence of a config does not wait
 // for the program.
 func needsConfirming(c *runtime.Config) bool {
-	return c.ReadyPromptPrefix == "" && c.ReadyDelayMs == 0 && len(c.ProcessNames) == 0
+	return c.ReadyPromptPrefix == "" && c.ReadyDelay == 0 && len(c.ProcessNames) == 0
 }
 
 // confirm waits until the program of a started session is seen, or the session

@@ -17,29 +17,29 @@ import (
 
 // Limits of yieldMs.
 const (
-	yieldDefault = 10_000
-	yieldLeast   = 250
-	yieldMost    = 30_000
+	yieldDefault = api.Millis(10 * time.Second)
+	yieldLeast   = api.Millis(250 * time.Millisecond)
+	yieldMost    = api.Millis(30 * time.Second)
 )
 
 type execInput struct {
-	Command       string            `json:"command,omitempty" jsonschema:"a shell command line; or give argv"`
-	Argv          []string          `json:"argv,omitempty" jsonschema:"a program and its arguments, without a shell"`
-	Background    bool              `json:"background,omitempty" jsonschema:"return immediately"`
-	YieldMS       int64             `json:"yieldMs,omitempty" jsonschema:"wait this long for the end, then continue in the background; 250 to 30000, default 10000"`
-	PTY           bool              `json:"pty,omitempty" jsonschema:"run on a terminal instead of pipes"`
-	Cols          int               `json:"cols,omitempty" jsonschema:"columns of the terminal, default 120"`
-	Rows          int               `json:"rows,omitempty" jsonschema:"rows of the terminal, default 40"`
-	TimeoutMS     int64             `json:"timeoutMs,omitempty" jsonschema:"end it after this long; default 1800000 in the foreground, none in the background"`
-	IdleTimeoutMS int64             `json:"idleTimeoutMs,omitempty" jsonschema:"end it after this long without output"`
-	Stdin         string            `json:"stdin,omitempty" jsonschema:"initial standard input"`
-	EOF           bool              `json:"eof,omitempty" jsonschema:"close its standard input after stdin"`
-	WorkDir       string            `json:"cwd,omitempty" jsonschema:"working directory"`
-	Env           map[string]string `json:"env,omitempty" jsonschema:"variables added to the environment"`
-	Label         string            `json:"label,omitempty" jsonschema:"a name for people"`
-	CallID        string            `json:"callId,omitempty" jsonschema:"your own id of this call, reported with the end"`
-	Key           string            `json:"idempotencyKey,omitempty" jsonschema:"a second call with the same key starts nothing and returns the first command"`
-	Notify        string            `json:"notify,omitempty" jsonschema:"when its end wakes you, default auto"`
+	Command     string            `json:"command,omitempty" jsonschema:"a shell command line; or give argv"`
+	Argv        []string          `json:"argv,omitempty" jsonschema:"a program and its arguments, without a shell"`
+	Background  bool              `json:"background,omitempty" jsonschema:"return immediately"`
+	Yield       api.Millis        `json:"yieldMs,omitzero" jsonschema:"wait this long for the end, then continue in the background; 250 to 30000, default 10000"`
+	PTY         bool              `json:"pty,omitempty" jsonschema:"run on a terminal instead of pipes"`
+	Cols        int               `json:"cols,omitempty" jsonschema:"columns of the terminal, default 120"`
+	Rows        int               `json:"rows,omitempty" jsonschema:"rows of the terminal, default 40"`
+	Timeout     api.Millis        `json:"timeoutMs,omitzero" jsonschema:"end it after this long; default 1800000 in the foreground, none in the background"`
+	IdleTimeout api.Millis        `json:"idleTimeoutMs,omitzero" jsonschema:"end it after this long without output"`
+	Stdin       string            `json:"stdin,omitempty" jsonschema:"initial standard input"`
+	EOF         bool              `json:"eof,omitempty" jsonschema:"close its standard input after stdin"`
+	WorkDir     string            `json:"cwd,omitempty" jsonschema:"working directory"`
+	Env         map[string]string `json:"env,omitempty" jsonschema:"variables added to the environment"`
+	Label       string            `json:"label,omitempty" jsonschema:"a name for people"`
+	CallID      string            `json:"callId,omitempty" jsonschema:"your own id of this call, reported with the end"`
+	Key         string            `json:"idempotencyKey,omitempty" jsonschema:"a second call with the same key starts nothing and returns the first command"`
+	Notify      string            `json:"notify,omitempty" jsonschema:"when its end wakes you, default auto"`
 }
 
 func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput) (*mcp.CallToolResult, api.ExecResult, error) {
@@ -49,7 +49,7 @@ func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput)
 		return nil, out, err
 	}
 	defer client.Close()
-	yield := in.YieldMS
+	yield := in.Yield
 	if yield == 0 {
 		yield = yieldDefault
 	}
@@ -62,8 +62,8 @@ func (s *server) exec(ctx context.Context, _ *mcp.CallToolRequest, in execInput)
 		return nil, out, err
 	}
 	out, err = client.Exec(ctx, api.ExecRequest{
-		Command: in.Command, Argv: in.Argv, Background: in.Background, YieldMS: min(max(yield, yieldLeast), yieldMost),
-		PTY: in.PTY, Cols: in.Cols, Rows: in.Rows, TimeoutMS: in.TimeoutMS, IdleTimeoutMS: in.IdleTimeoutMS,
+		Command: in.Command, Argv: in.Argv, Background: in.Background, Yield: min(max(yield, yieldLeast), yieldMost),
+		PTY: in.PTY, Cols: in.Cols, Rows: in.Rows, Timeout: in.Timeout, IdleTimeout: in.IdleTimeout,
 		Stdin: []byte(in.Stdin), EOF: in.EOF, WorkDir: dir, Env: s.environ(in.Env), Label: in.Label,
 		Owner: s.Caller, CallID: in.CallID, Key: in.Key, Notify: in.Notify,
 	})
@@ -100,22 +100,22 @@ func (s *server) environ(more map[string]string) []string {
 }
 
 type processInput struct {
-	Action    string   `json:"action" jsonschema:"what to do"`
-	ID        string   `json:"id,omitempty" jsonschema:"sessionId of the command; required except for list"`
-	Cursor    *uint64  `json:"cursor,omitempty" jsonschema:"poll: where the new output begins; acknowledges output before it"`
-	WaitMS    int64    `json:"waitMs,omitempty" jsonschema:"poll: wait this long for output or the end, 30000 at most"`
-	TimeoutMS int64    `json:"timeoutMs,omitempty" jsonschema:"wait: timeout, default 30000"`
-	Offset    uint64   `json:"offset,omitempty" jsonschema:"log: number of the first line"`
-	Limit     int      `json:"limit,omitempty" jsonschema:"log: maximum number of lines, default 200"`
-	Tail      int      `json:"tail,omitempty" jsonschema:"log: number of lines from the end"`
-	Match     string   `json:"match,omitempty" jsonschema:"log: only lines that match this RE2 pattern"`
-	Format    string   `json:"format,omitempty" jsonschema:"log: default text"`
-	Data      string   `json:"data,omitempty" jsonschema:"write, submit, paste: the text"`
-	EOF       bool     `json:"eof,omitempty" jsonschema:"write: close the input after it"`
-	Keys      []string `json:"keys,omitempty" jsonschema:"keys: names such as Up, Enter, C-c"`
-	Signal    string   `json:"signal,omitempty" jsonschema:"signal: such as TERM"`
-	GraceMS   *int64   `json:"graceMs,omitempty" jsonschema:"kill: time between TERM and KILL, default 5000"`
-	All       bool     `json:"all,omitempty" jsonschema:"list: include other owners' and ended commands"`
+	Action  string      `json:"action" jsonschema:"what to do"`
+	ID      string      `json:"id,omitempty" jsonschema:"sessionId of the command; required except for list"`
+	Cursor  *uint64     `json:"cursor,omitempty" jsonschema:"poll: where the new output begins; acknowledges output before it"`
+	Wait    api.Millis  `json:"waitMs,omitzero" jsonschema:"poll: wait this long for output or the end, 30000 at most"`
+	Timeout api.Millis  `json:"timeoutMs,omitzero" jsonschema:"wait: timeout, default 30000"`
+	Offset  uint64      `json:"offset,omitempty" jsonschema:"log: number of the first line"`
+	Limit   int         `json:"limit,omitempty" jsonschema:"log: maximum number of lines, default 200"`
+	Tail    int         `json:"tail,omitempty" jsonschema:"log: number of lines from the end"`
+	Match   string      `json:"match,omitempty" jsonschema:"log: only lines that match this RE2 pattern"`
+	Format  string      `json:"format,omitempty" jsonschema:"log: default text"`
+	Data    string      `json:"data,omitempty" jsonschema:"write, submit, paste: the text"`
+	EOF     bool        `json:"eof,omitempty" jsonschema:"write: close the input after it"`
+	Keys    []string    `json:"keys,omitempty" jsonschema:"keys: names such as Up, Enter, C-c"`
+	Signal  string      `json:"signal,omitempty" jsonschema:"signal: such as TERM"`
+	Grace   *api.Millis `json:"graceMs,omitempty" jsonschema:"kill: time between TERM and KILL, default 5000"`
+	All     bool        `json:"all,omitempty" jsonschema:"list: include other owners' and ended commands"`
 }
 
 // done is the result of an action that has no other.
@@ -141,10 +141,10 @@ func ok(f func(ctx context.Context, c *client.Client, in processInput) error) pr
 
 var processActions = map[string]processAction{
 	"poll": {false, func(ctx context.Context, s *server, c *client.Client, in processInput) (any, error) {
-		return c.ProcessPoll(ctx, in.ID, api.PollRequest{Cursor: in.Cursor, WaitMS: in.WaitMS, Caller: s.Caller})
+		return c.ProcessPoll(ctx, in.ID, api.PollRequest{Cursor: in.Cursor, Wait: in.Wait, Caller: s.Caller})
 	}},
 	"wait": {false, func(ctx context.Context, s *server, c *client.Client, in processInput) (any, error) {
-		limit := time.Duration(in.TimeoutMS) * time.Millisecond
+		limit := time.Duration(in.Timeout)
 		if limit <= 0 {
 			limit = processWait
 		}
@@ -155,8 +155,8 @@ var processActions = map[string]processAction{
 	}},
 	"kill": {true, func(ctx context.Context, s *server, c *client.Client, in processInput) (any, error) {
 		grace := 5 * time.Second
-		if in.GraceMS != nil {
-			grace = time.Duration(max(0, *in.GraceMS)) * time.Millisecond
+		if in.Grace != nil {
+			grace = time.Duration(max(0, *in.Grace))
 		}
 		return c.ProcessKill(ctx, in.ID, s.Caller, grace)
 	}},

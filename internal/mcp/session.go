@@ -115,12 +115,15 @@ func (s *server) changing(ctx context.Context, name string, act func(c *client.C
 }
 
 type waitInput struct {
-	Name      string `json:"name" jsonschema:"name or id of the session"`
-	Until     string `json:"until" jsonschema:"what to wait for"`
-	Text      string `json:"text,omitempty" jsonschema:"text: RE2 pattern for a line of the screen"`
-	QuietMS   int64  `json:"quietMs,omitempty" jsonschema:"quiet: no output for this long, default 1000"`
-	TimeoutMS int64  `json:"timeoutMs,omitempty" jsonschema:"timeout, default 30000"`
+	Name    string     `json:"name" jsonschema:"name or id of the session"`
+	Until   string     `json:"until" jsonschema:"what to wait for"`
+	Text    string     `json:"text,omitempty" jsonschema:"text: RE2 pattern for a line of the screen"`
+	Quiet   api.Millis `json:"quietMs,omitzero" jsonschema:"quiet: no output for this long, default 1000"`
+	Timeout api.Millis `json:"timeoutMs,omitzero" jsonschema:"timeout, default 30000"`
 }
+
+// quietDefault is the default of quietMs.
+const quietDefault = time.Second
 
 type waitOutput struct {
 	Met      bool   `json:"met"`
@@ -137,18 +140,18 @@ func (s *server) wait(ctx context.Context, _ *mcp.CallToolRequest, in waitInput)
 		return nil, out, err
 	}
 	defer client.Close()
-	if in.QuietMS <= 0 {
-		in.QuietMS = 1000
+	if in.Quiet <= 0 {
+		in.Quiet = api.Millis(quietDefault)
 	}
 	conditions := map[string]api.Condition{
 		"idle": {Idle: true}, "blocked": {Blocked: true}, "exit": {Exit: true}, "text": {Text: in.Text},
-		"quiet": {Quiet: time.Duration(in.QuietMS) * time.Millisecond},
+		"quiet": {Quiet: time.Duration(in.Quiet)},
 	}
 	cond, known := conditions[in.Until]
 	if !known || in.Until == "text" && in.Text == "" {
 		return nil, out, fmt.Errorf("until is %q; valid: idle, blocked, exit, quiet, or text with a pattern", in.Until)
 	}
-	limit := time.Duration(in.TimeoutMS) * time.Millisecond
+	limit := time.Duration(in.Timeout)
 	if limit <= 0 {
 		limit = processWait
 	}

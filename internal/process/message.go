@@ -43,7 +43,7 @@ func paragraph(e *Event, tail int) string {
 		what = oneLine(e.Label) + ": " + what
 	}
 	fmt.Fprintf(&b, "Background command %s: %s", outcome(e), head(what, messageCommand))
-	fmt.Fprintf(&b, " (%s)", Took(time.Duration(e.DurationMS)*time.Millisecond))
+	fmt.Fprintf(&b, " (%s)", Took(time.Duration(e.Duration)))
 	if t := strings.TrimSpace(e.Tail); t != "" {
 		fmt.Fprintf(&b, "\n%s", TailOf(t, tail))
 	}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/delivery"
 )
 
@@ -224,7 +225,7 @@ type Event struct {
 	Started  time.Time `json:"startedAt,omitzero"`
 	Ended    time.Time `json:"endedAt,omitzero"`
 
-	DurationMS int64 `json:"durationMs,omitempty"`
+	Duration clock.Millis `json:"durationMs,omitzero"`
 }
 
 // Event returns the event that reports the record's status.
@@ -232,7 +233,7 @@ func (r *Record) Event() Event {
 	e := Event{
 		ID: r.EventID(), Type: r.Status.EventType(), Session: r.ID, Label: r.Label, Command: r.Command, Owner: r.Owner,
 		CallID: r.CallID, ExitCode: r.ExitCode, Signal: r.Signal, Reason: r.Reason, Tail: r.Tail,
-		Started: r.Started, Ended: r.Ended, DurationMS: r.Duration.Milliseconds(),
+		Started: r.Started, Ended: r.Ended, Duration: clock.Millis(r.Duration),
 	}
 	if !r.Status.Ended() {
 		e.ID = r.ID + "/start"

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/delivery"
 )
 
@@ -190,7 +191,7 @@ func TestOverdue(t *testing.T) {
 }
 
 func TestMessage(t *testing.T) {
-	e := Event{ID: "a/exit", Type: EventFailed, Command: "make\n test", ExitCode: 2, DurationMS: 125_000, Tail: "one\ntwo\n"}
+	e := Event{ID: "a/exit", Type: EventFailed, Command: "make\n test", ExitCode: 2, Duration: clock.Millis(125 * time.Second), Tail: "one\ntwo\n"}
 	want := "Background command failed with status 2: make test (2m05s)\none\ntwo\n[gc:evt a/exit]"
 	if got := Message([]Event{e}); got != want {
 		t.Errorf("message:\n%s\nwant:\n%s", got, want)

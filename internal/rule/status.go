@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gascity.dev/gc/internal/clock"
 )
 
 // The regions of a terminal that a status rule may look at.
@@ -37,10 +39,10 @@ type Status struct {
 	// as a spinner. If nothing moves they are a quotation, and the rule does
 	// not hold.
 	Moves bool `json:"moves,omitempty"`
-	// Settle is the time in ms: for an idle rule, the pause in the output that
-	// it needs (0 is the default, which is none for a title); for a blocked
-	// rule, how long to wait for its question to appear.
-	Settle int `json:"settle,omitempty"`
+	// Settle: for an idle rule, the pause in the output that it needs (0 is the
+	// default, which is none for a title); for a blocked rule, how long to wait for
+	// its question to appear.
+	Settle clock.Millis `json:"settle,omitzero"`
 }
 
 // Check fills in defaults and reports what makes the rule useless.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
@@ -182,7 +183,7 @@ func preset(t *testing.T, name string) (rules []rule.Status, ready string) {
 		if r.Provider == name {
 			rules = append(rules, rule.Status{
 				Name: r.Name, State: r.State, Kind: r.Kind, Region: r.Region, All: r.All, Any: r.Any, Not: r.Not,
-				Priority: r.Priority, Moves: r.Moves, Settle: r.SettleMS,
+				Priority: r.Priority, Moves: r.Moves, Settle: clock.Millis(time.Duration(r.SettleMS) * time.Millisecond),
 			})
 		}
 	}

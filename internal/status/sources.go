@@ -166,7 +166,7 @@ func (d *Detector) screen(f Facts, now time.Time, soon func(time.Time)) Finding 
 		return x
 	}
 	x.Evidence = fmt.Sprintf("rule %s: %q", r.Name, h.why)
-	if until := d.asksSince.Add(millis(r.Settle)); r.State == Blocked && !d.asksSince.IsZero() && now.Before(until) {
+	if until := d.asksSince.Add(time.Duration(r.Settle)); r.State == Blocked && !d.asksSince.IsZero() && now.Before(until) {
 		soon(until)
 		x.Evidence += ", but its question is not visible yet"
 		return d.stillWorking(x)
@@ -228,14 +228,12 @@ func (d *Detector) idleAfter(r *rule.Status, last, typed, now time.Time) time.Ti
 func idlePause(r *rule.Status) time.Duration {
 	switch {
 	case r.Settle > 0:
-		return millis(r.Settle)
+		return time.Duration(r.Settle)
 	case r.Region == rule.Title:
 		return 0
 	}
 	return quietReady
 }
-
-func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // shells mark their prompts; marks from other programs mean something else.
 var shells = []string{

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/vt"
@@ -478,7 +479,7 @@ func TestBlockedRuleWaitsForItsQuestion(t *testing.T) {
 	r := newRig(t)
 	r.f.Rules = []rule.Status{
 		{Name: "works", State: "working", Region: "title", Any: []string{"◐"}},
-		{Name: "asks", State: "blocked", Kind: "permission", Region: "title", All: []string{"✳"}, Settle: 300},
+		{Name: "asks", State: "blocked", Kind: "permission", Region: "title", All: []string{"✳"}, Settle: clock.Millis(300 * time.Millisecond)},
 	}
 	r.write("\x1b]2;◐ work\a")
 	r.is("working")
@@ -508,7 +509,7 @@ func TestTitleSaysIdle(t *testing.T) {
 	r := newRig(t)
 	r.f.Rules = []rule.Status{
 		{Name: "works", State: "working", Region: "title", Any: []string{"◐"}},
-		{Name: "free", State: "idle", Region: "title", All: []string{"agent"}, Not: []string{"◐"}, Settle: 1500},
+		{Name: "free", State: "idle", Region: "title", All: []string{"agent"}, Not: []string{"◐"}, Settle: clock.Millis(1500 * time.Millisecond)},
 	}
 	r.write("\x1b]2;agent\a")
 	if _, again := r.is("unknown"); again != 1500*time.Millisecond {
@@ -588,7 +589,7 @@ func TestStatusRulesAboutMovement(t *testing.T) {
 	r := newRig(t)
 	r.f.Rules = []rule.Status{
 		{Name: "spins", State: "working", Any: []string{"⠋ ", "⠙ "}, Moves: true, Priority: 1},
-		{Name: "free", State: "idle", Region: rule.Footer, All: []string{"%/"}, Settle: 200},
+		{Name: "free", State: "idle", Region: rule.Footer, All: []string{"%/"}, Settle: clock.Millis(200 * time.Millisecond)},
 		{Name: "title", State: "blocked", Kind: "auth", Region: rule.Title, All: []string{"key?"}},
 	}
 	r.write("⠋ Working...\r\n────\r\n────\r\n0.0%/100k")

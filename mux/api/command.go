@@ -3,31 +3,38 @@ package api
 import (
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/process"
 )
 
+// Millis is a duration whose JSON form is an integer, in milliseconds.
+type Millis = clock.Millis
+
+// NoTimeout as the Timeout of an ExecRequest means none, even in the foreground.
+const NoTimeout = Millis(-time.Millisecond)
+
 // ExecRequest starts a command. Exactly one of Command and Argv is set.
 type ExecRequest struct {
-	Command       string   `json:"command,omitempty"` // a shell command line, run as CreateRequest's
-	Argv          []string `json:"argv,omitempty"`
-	Background    bool     `json:"background,omitempty"`    // reply at once
-	YieldMS       int64    `json:"yieldMs,omitempty"`       // wait this long, then continue in the background; 0: wait for the end
-	Follow        bool     `json:"follow,omitempty"`        // stay in the foreground and reply with a stream; see ExecFollow
-	PTY           bool     `json:"pty,omitempty"`           // on a terminal instead of pipes
-	Cols          int      `json:"cols,omitempty"`          // 0: DefaultCols
-	Rows          int      `json:"rows,omitempty"`          // 0: DefaultRows
-	TimeoutMS     int64    `json:"timeoutMs,omitempty"`     // 0: 30 min in the foreground, none in the background; < 0: none
-	IdleTimeoutMS int64    `json:"idleTimeoutMs,omitempty"` // maximum time without output; 0: none
-	Stdin         []byte   `json:"stdin,omitempty"`         // written at the start
-	EOF           bool     `json:"eof,omitempty"`           // then close the input
-	WorkDir       string   `json:"cwd,omitempty"`           // absolute; empty as CreateRequest's
-	Env           []string `json:"-"`                       // whole environment, as CreateRequest's
-	Label         string   `json:"label,omitempty"`
-	Limits        Limits   `json:"limits,omitzero"`
-	Owner         string   `json:"owner,omitempty"` // name of the session to wake
-	CallID        string   `json:"callId,omitempty"`
-	Key           string   `json:"idempotencyKey,omitempty"` // a second request of the owner with this key starts nothing
-	Notify        string   `json:"notify,omitempty"`         // auto, always, failure, never; empty: auto
+	Command     string   `json:"command,omitempty"` // a shell command line, run as CreateRequest's
+	Argv        []string `json:"argv,omitempty"`
+	Background  bool     `json:"background,omitempty"`   // reply at once
+	Yield       Millis   `json:"yieldMs,omitzero"`       // wait this long, then continue in the background; 0: wait for the end
+	Follow      bool     `json:"follow,omitempty"`       // stay in the foreground and reply with a stream; see ExecFollow
+	PTY         bool     `json:"pty,omitempty"`          // on a terminal instead of pipes
+	Cols        int      `json:"cols,omitempty"`         // 0: DefaultCols
+	Rows        int      `json:"rows,omitempty"`         // 0: DefaultRows
+	Timeout     Millis   `json:"timeoutMs,omitzero"`     // 0: 30 min in the foreground, none in the background; NoTimeout
+	IdleTimeout Millis   `json:"idleTimeoutMs,omitzero"` // maximum time without output; 0: none
+	Stdin       []byte   `json:"stdin,omitempty"`        // written at the start
+	EOF         bool     `json:"eof,omitempty"`          // then close the input
+	WorkDir     string   `json:"cwd,omitempty"`          // absolute; empty as CreateRequest's
+	Env         []string `json:"-"`                      // whole environment, as CreateRequest's
+	Label       string   `json:"label,omitempty"`
+	Limits      Limits   `json:"limits,omitzero"`
+	Owner       string   `json:"owner,omitempty"` // name of the session to wake
+	CallID      string   `json:"callId,omitempty"`
+	Key         string   `json:"idempotencyKey,omitempty"` // a second request of the owner with this key starts nothing
+	Notify      string   `json:"notify,omitempty"`         // auto, always, failure, never; empty: auto
 }
 
 type ExecPlain ExecRequest
@@ -49,16 +56,16 @@ type ExecResult struct {
 	Started  time.Time      `json:"startedAt,omitzero"`
 	Ended    time.Time      `json:"endedAt,omitzero"`
 
-	DurationMS int64  `json:"durationMs"`
-	Output     string `json:"output,omitempty"`    // since the cursor of the request; bytes that are not UTF-8 become U+FFFD
-	Data       []byte `json:"data,omitempty"`      // the same as bytes, if requested
-	Missing    uint64 `json:"missing,omitempty"`   // bytes before Output that are not kept
-	Cursor     uint64 `json:"cursor"`              // for the next poll
-	Tail       string `json:"tail,omitempty"`      // the end of the output, at most 4000 characters
-	Truncated  bool   `json:"truncated,omitempty"` // there is more after Cursor, or some is missing
-	Waiting    bool   `json:"waitingForInput,omitempty"`
-	IdleMS     int64  `json:"idleMs,omitempty"` // since the last output
-	EventID    string `json:"eventId,omitempty"`
+	Duration  Millis `json:"durationMs"`
+	Output    string `json:"output,omitempty"`    // since the cursor of the request; bytes that are not UTF-8 become U+FFFD
+	Data      []byte `json:"data,omitempty"`      // the same as bytes, if requested
+	Missing   uint64 `json:"missing,omitempty"`   // bytes before Output that are not kept
+	Cursor    uint64 `json:"cursor"`              // for the next poll
+	Tail      string `json:"tail,omitempty"`      // the end of the output, at most 4000 characters
+	Truncated bool   `json:"truncated,omitempty"` // there is more after Cursor, or some is missing
+	Waiting   bool   `json:"waitingForInput,omitempty"`
+	Idle      Millis `json:"idleMs,omitzero"` // since the last output
+	EventID   string `json:"eventId,omitempty"`
 
 	Command    string `json:"command"`
 	Label      string `json:"label,omitempty"`
@@ -73,7 +80,7 @@ type ExecResult struct {
 // PollRequest reads new output.
 type PollRequest struct {
 	Cursor *uint64 `json:"cursor,omitempty"` // acknowledges everything before it; nil: the last acknowledged cursor
-	WaitMS int64   `json:"waitMs,omitempty"` // for output or the end; at most 30000
+	Wait   Millis  `json:"waitMs,omitzero"`  // for output or the end; at most 30 s
 	Bytes  int     `json:"bytes,omitempty"`  // most bytes of output; 0: 65536
 	Raw    bool    `json:"raw,omitempty"`    // fill in Data instead of Output
 	Caller string  `json:"caller,omitempty"` // name of the calling session; if it is the owner, it has seen the end

@@ -90,7 +90,7 @@ func (c *Client) ProcessWait(ctx context.Context, id, caller string, timeout tim
 	err := c.across(ctx, func() error {
 		in := map[string]any{"caller": caller}
 		if timeout > 0 {
-			in["timeoutMs"] = max(1, time.Until(end).Milliseconds())
+			in["timeoutMs"] = api.Millis(max(time.Millisecond, time.Until(end)))
 		}
 		out = api.ExecResult{}
 		return c.call(ctx, "POST", processPath(id, "/wait"), in, &out)
@@ -129,7 +129,7 @@ func (c *Client) ProcessSignal(ctx context.Context, id, sig string) error {
 // is recorded.
 func (c *Client) ProcessKill(ctx context.Context, id, caller string, grace time.Duration) (api.ExecResult, error) {
 	var out api.ExecResult
-	in := map[string]any{"caller": caller, "graceMs": grace.Milliseconds()}
+	in := map[string]any{"caller": caller, "graceMs": api.Millis(grace)}
 	err := c.across(ctx, func() error { return c.call(ctx, "POST", processPath(id, "/kill"), in, &out) })
 	return out, err
 }

@@ -119,7 +119,7 @@ func (cmd *Command) feed(r api.ExecRequest) {
 // key. In the foreground it waits for the end, or for the request's yield.
 func (cmd *Command) Answer(ctx context.Context, r *api.ExecRequest) (api.ExecResult, error) {
 	if !r.Background && !cmd.ended() {
-		if err := cmd.foreground(ctx, time.Duration(r.YieldMS)*time.Millisecond); err != nil {
+		if err := cmd.foreground(ctx, time.Duration(r.Yield)); err != nil {
 			return api.ExecResult{}, err
 		}
 	}

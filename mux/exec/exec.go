@@ -238,12 +238,12 @@ func (c *Commands) plan(r *api.ExecRequest) (process.Record, api.CreateRequest, 
 	rec := process.Record{
 		ID: id, Label: r.Label, Command: commandLine(r), WorkDir: r.WorkDir, PTY: r.PTY, Owner: r.Owner, CallID: r.CallID,
 		Key: r.Key, Notify: r.Notify, Background: r.Background, Follow: r.Follow, Created: time.Now(), MonoStart: c.Now(), Status: process.Running,
-		IdleTimeout: time.Duration(max(0, r.IdleTimeoutMS)) * time.Millisecond,
+		IdleTimeout: time.Duration(max(0, r.IdleTimeout)),
 	}
 	switch {
-	case r.TimeoutMS > 0:
-		rec.Timeout = time.Duration(r.TimeoutMS) * time.Millisecond
-	case r.TimeoutMS == 0 && !r.Background:
+	case r.Timeout > 0:
+		rec.Timeout = time.Duration(r.Timeout)
+	case r.Timeout == 0 && !r.Background:
 		rec.Timeout = foregroundTimeout
 	}
 	return rec, create, nil

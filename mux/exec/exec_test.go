@@ -21,8 +21,8 @@ func TestTimeLimits(t *testing.T) {
 		reason string
 		after  time.Duration
 	}{
-		{"timeout", api.ExecRequest{TimeoutMS: 5000, Background: true}, process.IntentTimeout, 5 * time.Second},
-		{"idle timeout", api.ExecRequest{IdleTimeoutMS: 3000, Background: true}, process.IntentIdle, 3 * time.Second},
+		{"timeout", api.ExecRequest{Timeout: api.Millis(5 * time.Second), Background: true}, process.IntentTimeout, 5 * time.Second},
+		{"idle timeout", api.ExecRequest{IdleTimeout: api.Millis(3 * time.Second), Background: true}, process.IntentIdle, 3 * time.Second},
 		{"of the foreground", api.ExecRequest{}, process.IntentTimeout, foregroundTimeout},
 	}
 	for _, tt := range tests {
@@ -31,7 +31,7 @@ func TestTimeLimits(t *testing.T) {
 				h := newHost(t)
 				cmd, s := h.run(t, tt.r)
 				res, err := cmd.Wait(t.Context(), "", 0)
-				if err != nil || res.Status != process.TimedOut || res.Reason != tt.reason || res.DurationMS != tt.after.Milliseconds() {
+				if err != nil || res.Status != process.TimedOut || res.Reason != tt.reason || time.Duration(res.Duration) != tt.after {
 					t.Errorf("%+v, %v", res, err)
 				}
 				if s.killed != DefaultGrace {

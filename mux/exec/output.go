@@ -219,7 +219,7 @@ func (cmd *Command) Result() api.ExecResult {
 	cmd.mu.Unlock()
 	res := api.ExecResult{
 		ID: r.ID, Status: r.Status, Signal: r.Signal, Reason: r.Reason, PID: r.PID, Started: r.Started, Ended: r.Ended,
-		DurationMS: r.Duration.Milliseconds(), Cursor: r.Acked, Tail: r.Tail, Command: r.Command, Label: r.Label,
+		Duration: api.Millis(r.Duration), Cursor: r.Acked, Tail: r.Tail, Command: r.Command, Label: r.Label,
 		Owner: r.Owner, CallID: r.CallID, PTY: r.PTY, Background: r.Background,
 	}
 	if r.Status.Ended() {
@@ -230,9 +230,9 @@ func (cmd *Command) Result() api.ExecResult {
 	if s == nil {
 		return res
 	}
-	res.DurationMS = cmd.running().Milliseconds()
+	res.Duration = api.Millis(cmd.running())
 	silent, held := s.Silent()
-	res.IdleMS = silent.Milliseconds()
+	res.Idle = api.Millis(silent)
 	res.Waiting = !held && silent >= waitingTime && out != nil && out.ring.OpenLine()
 	return res
 }
@@ -289,7 +289,7 @@ func (cmd *Command) Poll(ctx context.Context, r api.PollRequest) (api.ExecResult
 		cursor = *r.Cursor
 		cmd.acknowledge(cursor)
 	}
-	limit := time.NewTimer(min(max(0, time.Duration(r.WaitMS)*time.Millisecond), pollWait))
+	limit := time.NewTimer(min(max(0, time.Duration(r.Wait)), pollWait))
 	defer limit.Stop()
 	for {
 		news := cmd.changed()
@@ -298,14 +298,14 @@ func (cmd *Command) Poll(ctx context.Context, r api.PollRequest) (api.ExecResult
 		if err := cmd.fill(&res, cursor, r.Bytes, r.Raw); err != nil {
 			return res, err
 		}
-		if res.Cursor > cursor || ended || r.WaitMS <= 0 {
+		if res.Cursor > cursor || ended || r.Wait <= 0 {
 			return res, cmd.see(r.Caller, &res)
 		}
 		select {
 		case <-news:
 		case <-cmd.done:
 		case <-limit.C:
-			r.WaitMS = 0
+			r.Wait = 0
 		case <-ctx.Done():
 			return res, ctx.Err()
 		}

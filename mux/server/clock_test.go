@@ -53,21 +53,21 @@ func TestClockJumps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			limited := run(t, c, api.ExecRequest{Command: "sleep 300", Background: true, TimeoutMS: 1500, Owner: "away"}).ID
-			silent := run(t, c, api.ExecRequest{Command: "while :; do echo x; sleep 0.1; done", Background: true, IdleTimeoutMS: 2000}).ID
+			limited := run(t, c, api.ExecRequest{Command: "sleep 300", Background: true, Timeout: api.Millis(1500 * time.Millisecond), Owner: "away"}).ID
+			silent := run(t, c, api.ExecRequest{Command: "while :; do echo x; sleep 0.1; done", Background: true, IdleTimeout: api.Millis(2 * time.Second)}).ID
 			killServer(t, c)
 			var r api.ExecResult
 			if err := retry(ctx, func() error { r, err = c.ProcessWait(ctx, limited, "", 20*time.Second); return err }); err != nil {
 				t.Fatal(err)
 			}
-			if r.Status != process.TimedOut || r.DurationMS < 1400 || r.DurationMS > 15_000 {
+			if r.Status != process.TimedOut || r.Duration < api.Millis(1400*time.Millisecond) || r.Duration > api.Millis(15*time.Second) {
 				t.Errorf("a time limit of 1.5 s: %+v", r)
 			}
-			if r, err := c.Process(ctx, silent); err != nil || r.Status.Ended() || r.IdleMS > 10_000 || r.DurationMS > 60_000 {
+			if r, err := c.Process(ctx, silent); err != nil || r.Status.Ended() || r.Idle > api.Millis(10*time.Second) || r.Duration > api.Millis(60*time.Second) {
 				t.Errorf("a command that prints all the time: %+v, %v", r, err)
 			}
-			if r := awaitCommand(t, c, pending, ""); r.DurationMS < 150 || r.DurationMS > 15_000 {
-				t.Errorf("0.2 s took %d ms", r.DurationMS)
+			if r := awaitCommand(t, c, pending, ""); r.Duration < api.Millis(150*time.Millisecond) || r.Duration > api.Millis(15*time.Second) {
+				t.Errorf("0.2 s took %v", time.Duration(r.Duration))
 			}
 			s := startOwner(t, c, "no")
 			awaitDeliveries(t, c, process.Delivered, pending)

@@ -121,13 +121,13 @@ func handleCommandPoll(cmd *exec.Command, w http.ResponseWriter, r *http.Request
 
 func handleCommandWait(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
-		Caller    string `json:"caller"`
-		TimeoutMS int64  `json:"timeoutMs"`
+		Caller  string     `json:"caller"`
+		Timeout api.Millis `json:"timeoutMs"`
 	}
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return cmd.Wait(r.Context(), in.Caller, time.Duration(in.TimeoutMS)*time.Millisecond)
+	return cmd.Wait(r.Context(), in.Caller, time.Duration(in.Timeout))
 }
 
 func (a *apiServer) handleCommandLog(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -159,15 +159,15 @@ func handleCommandWrite(cmd *exec.Command, w http.ResponseWriter, r *http.Reques
 
 func (a *apiServer) handleCommandKill(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
-		Caller  string `json:"caller"`
-		GraceMS *int64 `json:"graceMs"`
+		Caller string      `json:"caller"`
+		Grace  *api.Millis `json:"graceMs"`
 	}
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	grace := exec.DefaultGrace
-	if in.GraceMS != nil {
-		grace = time.Duration(max(0, *in.GraceMS)) * time.Millisecond
+	if in.Grace != nil {
+		grace = time.Duration(max(0, *in.Grace))
 	}
 	ctx, done := a.srv.untilDone(r.Context())
 	defer done()

@@ -47,7 +47,7 @@ func TestExecFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, r.ID, "^last$")
-	other, err := c.Exec(t.Context(), api.ExecRequest{Argv: []string{"true"}, Env: testEnv, YieldMS: 500})
+	other, err := c.Exec(t.Context(), api.ExecRequest{Argv: []string{"true"}, Env: testEnv, Yield: api.Millis(500 * time.Millisecond)})
 	if err == nil && other.Status != process.Completed && other.Status != process.Running {
 		t.Errorf("another one on a full disk: %+v", other)
 	}

@@ -162,7 +162,7 @@ func TestExecFollowLeft(t *testing.T) {
 		t.Errorf("without its caller: %+v", r)
 	}
 
-	f = startFollowing(t.Context(), c, api.ExecRequest{Command: someMore, IdleTimeoutMS: 1000}, nil)
+	f = startFollowing(t.Context(), c, api.ExecRequest{Command: someMore, IdleTimeout: api.Millis(time.Second)}, nil)
 	id = <-f.id
 	awaitHeld(t, c, id)
 	for { // and is not silent, but held

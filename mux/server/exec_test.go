@@ -102,15 +102,15 @@ func TestExecForeground(t *testing.T) {
 func TestExecTimeouts(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
-	r := run(t, c, api.ExecRequest{Command: "sleep 60 & trap '' TERM HUP; wait; exit 0", TimeoutMS: 200})
+	r := run(t, c, api.ExecRequest{Command: "sleep 60 & trap '' TERM HUP; wait; exit 0", Timeout: api.Millis(200 * time.Millisecond)})
 	if r.Status != process.TimedOut || r.Reason != process.IntentTimeout {
 		t.Errorf("timeout: %+v", r)
 	}
-	r = run(t, c, api.ExecRequest{Command: "echo one; sleep 60", IdleTimeoutMS: 200})
+	r = run(t, c, api.ExecRequest{Command: "echo one; sleep 60", IdleTimeout: api.Millis(200 * time.Millisecond)})
 	if r.Status != process.TimedOut || r.Reason != process.IntentIdle || r.Output != "one\n" {
 		t.Errorf("idle timeout: %+v", r)
 	}
-	r = run(t, c, api.ExecRequest{Command: "echo one; read x; echo got $x", YieldMS: 300, TimeoutMS: 500})
+	r = run(t, c, api.ExecRequest{Command: "echo one; read x; echo got $x", Yield: api.Millis(300 * time.Millisecond), Timeout: api.Millis(500 * time.Millisecond)})
 	if r.Status != process.Running || !r.Background || r.Output != "one\n" {
 		t.Fatalf("yield: %+v", r)
 	}
@@ -180,7 +180,7 @@ func pollUntil(t testing.TB, c *client.Client, id, text string) string {
 	t.Helper()
 	all, cursor := "", uint64(0)
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {
-		r, err := c.ProcessPoll(t.Context(), id, api.PollRequest{Cursor: &cursor, WaitMS: 2000})
+		r, err := c.ProcessPoll(t.Context(), id, api.PollRequest{Cursor: &cursor, Wait: api.Millis(2 * time.Second)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,11 +213,11 @@ func TestExecPoll(t *testing.T) {
 	if err := c.ProcessWrite(t.Context(), r.ID, api.WriteRequest{Submit: true}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.ProcessPoll(t.Context(), r.ID, api.PollRequest{Cursor: &three, WaitMS: 10_000})
+	p, err := c.ProcessPoll(t.Context(), r.ID, api.PollRequest{Cursor: &three, Wait: api.Millis(10 * time.Second)})
 	if err != nil || p.Output != "def" {
 		t.Fatalf("the rest: %+v, %v", p, err)
 	}
-	if p, err = c.ProcessPoll(t.Context(), r.ID, api.PollRequest{WaitMS: 10_000}); err != nil || p.Output != "def" {
+	if p, err = c.ProcessPoll(t.Context(), r.ID, api.PollRequest{Wait: api.Millis(10 * time.Second)}); err != nil || p.Output != "def" {
 		t.Fatalf("without a cursor: %+v, %v", p, err)
 	}
 	far := uint64(99)

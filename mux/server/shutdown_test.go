@@ -25,7 +25,7 @@ func TestUpgradeDuringAKill(t *testing.T) {
 	create(t, c, "hour", stubborn)
 	short := create(t, c, "short", stubborn)
 	left := create(t, c, "left", stubborn)
-	p := run(t, c, api.ExecRequest{Command: stubborn, PTY: true, Background: true, TimeoutMS: -1})
+	p := run(t, c, api.ExecRequest{Command: stubborn, PTY: true, Background: true, Timeout: api.NoTimeout})
 	await(t, c, "hour", "^ready")
 	await(t, c, "short", "^ready")
 	await(t, c, "left", "^ready")

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
@@ -96,7 +97,7 @@ func TestUnknownDialogGetsNoKey(t *testing.T) {
 func TestUnknownDialogAfterADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := menuSim(" Pick one", []string{"A", "B"}, 0, ready)
-		err := driver.RunStart(t.Context(), "a", runtime.Config{ReadyDelayMs: 1000}, s.hooks(true))
+		err := driver.RunStart(t.Context(), "a", runtime.Config{ReadyDelay: clock.Millis(time.Second)}, s.hooks(true))
 		if !errors.Is(err, runtime.ErrStartupBlocked) || len(s.keys) > 0 {
 			t.Fatalf("%v, keys %v", err, s.keys)
 		}
@@ -119,7 +120,7 @@ func TestRecordedScreensAreNeverTypedInto(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			s := newSim(screen)
-			err := driver.RunStart(t.Context(), "a", runtime.Config{ReadyDelayMs: 100}, s.hooks(false))
+			err := driver.RunStart(t.Context(), "a", runtime.Config{ReadyDelay: clock.Millis(100 * time.Millisecond)}, s.hooks(false))
 			blocks := strings.Contains(want, "marked") && !strings.Contains(want, "rate limit") // left for a person
 			if blocks != errors.Is(err, runtime.ErrStartupBlocked) {
 				t.Errorf("%s (%s): %v", f, want, err)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -265,7 +266,7 @@ func TestPromptThatTurnsOutToBeADialog(t *testing.T) {
 func TestReadyDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		if err := driver.RunStart(t.Context(), "a", runtime.Config{ReadyDelayMs: 8000}, newSim("x").hooks(true)); err != nil {
+		if err := driver.RunStart(t.Context(), "a", runtime.Config{ReadyDelay: clock.Millis(8 * time.Second)}, newSim("x").hooks(true)); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(begin); took < 8*time.Second || took > 8200*time.Millisecond {

@@ -135,7 +135,7 @@ func (s *sequence) alive(ctx context.Context) error {
 
 // waitsReady reports whether step 6 has input.
 func (s *sequence) waitsReady() bool {
-	return s.cfg.ReadyPromptPrefix != "" && s.h.Screen != nil || s.cfg.ReadyDelayMs > 0
+	return s.cfg.ReadyPromptPrefix != "" && s.h.Screen != nil || s.cfg.ReadyDelay > 0
 }
 
 // tells reports whether a status rule can recognise from the screen's text that the
@@ -224,9 +224,9 @@ func (s *sequence) ready(ctx context.Context) error {
 	return passed(ctx, inner, err, what)
 }
 
-// delay waits ReadyDelayMs, or until the session ends.
+// delay waits ReadyDelay, or until the session ends.
 func (s *sequence) delay(ctx context.Context) error {
-	inner, cancel := context.WithTimeout(ctx, time.Duration(s.cfg.ReadyDelayMs)*time.Millisecond)
+	inner, cancel := context.WithTimeout(ctx, time.Duration(s.cfg.ReadyDelay))
 	defer cancel()
 	err := s.until(inner, func() (bool, time.Duration, error) { return false, 0, nil })
 	if ctx.Err() == nil && inner.Err() != nil {
@@ -282,7 +282,7 @@ func (s *sequence) dialogsOn() bool {
 	if s.cfg.AcceptStartupDialogs != nil {
 		return *s.cfg.AcceptStartupDialogs
 	}
-	return s.cfg.ReadyPromptPrefix != "" || s.cfg.ReadyDelayMs > 0 ||
+	return s.cfg.ReadyPromptPrefix != "" || s.cfg.ReadyDelay > 0 ||
 		len(s.cfg.ProcessNames) > 0 || s.cfg.EmitsPermissionWarning
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
@@ -63,7 +64,7 @@ func TestStartLeavesALoginToAPerson(t *testing.T) {
 		cfg runtime.Config
 	}{
 		"menu":           {menuSim(" Do you want to use this API key?", []string{"Yes", "No (recommended)"}, 1, ready), runtime.Config{ReadyPromptPrefix: "❯ ", Nudge: "x"}},
-		"menu, no sign":  {menuSim(" Select login method:", []string{"A", "B"}, 0, ready), runtime.Config{ReadyDelayMs: 10, Nudge: "x"}},
+		"menu, no sign":  {menuSim(" Select login method:", []string{"A", "B"}, 0, ready), runtime.Config{ReadyDelay: clock.Millis(10 * time.Millisecond), Nudge: "x"}},
 		"unknown menu":   {newSim(string(recorded)), runtime.Config{ReadyPromptPrefix: "> ", Nudge: "x"}},
 		"rule":           {newSim("Please use /login to sign in\n┃\n"), runtime.Config{ReadyPromptPrefix: "> ", StatusRules: []runtime.StatusRule{auth}, Nudge: "x"}},
 		"over its input": {newSim("Please use /login to sign in\n> \n"), runtime.Config{ReadyPromptPrefix: "> ", StatusRules: []runtime.StatusRule{auth}, Nudge: "x"}},
@@ -95,7 +96,7 @@ func TestReadyByStatusRules(t *testing.T) {
 		rules := []runtime.StatusRule{{Name: "home", State: "idle", Region: "bottom", All: []string{"Ask anything"}}}
 		time.AfterFunc(25*time.Second, func() { s.set(func() { s.screen = "┃ Ask anything\n" }) })
 		before := time.Now()
-		if err := driver.RunStart(t.Context(), "a", runtime.Config{ReadyDelayMs: 8000, StatusRules: rules}, s.hooks(false)); err != nil {
+		if err := driver.RunStart(t.Context(), "a", runtime.Config{ReadyDelay: clock.Millis(8 * time.Second), StatusRules: rules}, s.hooks(false)); err != nil {
 			t.Fatal(err)
 		}
 		if d := time.Since(before); d < 25*time.Second || d > 27*time.Second {

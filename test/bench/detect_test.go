@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
@@ -78,7 +79,7 @@ func (w *world) startPainter(c *client.Client, d detected) {
 		if x.Provider == d.preset {
 			r.StatusRules = append(r.StatusRules, api.StatusRule{
 				Name: x.Name, State: x.State, Kind: x.Kind, Region: x.Region, All: x.All, Any: x.Any, Not: x.Not,
-				Priority: x.Priority, Moves: x.Moves, Settle: x.SettleMS,
+				Priority: x.Priority, Moves: x.Moves, Settle: clock.Millis(time.Duration(x.SettleMS) * time.Millisecond),
 			})
 		}
 	}

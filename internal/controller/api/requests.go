@@ -1,11 +1,15 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"gascity.dev/gc/internal/clock"
+)
 
 // StopRequest is the body of POST /v1/stop.
 type StopRequest struct {
-	TimeoutMS int64 `json:"timeoutMs,omitempty"` // for all agents together; 0: the city's shutdown_timeout
-	Now       bool  `json:"now,omitempty"`       // kill at once, even during a gentler stop
+	Timeout clock.Millis `json:"timeoutMs,omitzero"` // for all agents together; 0: the city's shutdown_timeout
+	Now     bool         `json:"now,omitempty"`      // kill at once, even during a gentler stop
 }
 
 // Limit returns how long the agents may take, by default own; 0 kills at once.
@@ -13,8 +17,8 @@ func (r StopRequest) Limit(own time.Duration) time.Duration {
 	switch {
 	case r.Now:
 		return 0
-	case r.TimeoutMS > 0:
-		return time.Duration(r.TimeoutMS) * time.Millisecond
+	case r.Timeout > 0:
+		return time.Duration(r.Timeout)
 	}
 	return own
 }

@@ -142,7 +142,7 @@ func runExec(ctx context.Context, a *commands, o execOptions) error {
 // request is the request to the server, on h or here.
 func (o *execOptions) request(ctx context.Context, a *commands, h *client.Host) (api.ExecRequest, error) {
 	r := api.ExecRequest{
-		Background: o.background, PTY: o.pty, IdleTimeoutMS: o.idle.Milliseconds(),
+		Background: o.background, PTY: o.pty, IdleTimeout: api.Millis(o.idle),
 		Label: o.label, Owner: o.owner, CallID: o.callID, Key: o.key, Notify: o.notify,
 	}
 	if len(o.argv) == 1 {
@@ -154,9 +154,9 @@ func (o *execOptions) request(ctx context.Context, a *commands, h *client.Host) 
 	case o.timeout < 0 || o.yield < 0 || o.idle < 0:
 		return r, cli.Fail(exitOwn, "such as --timeout 90s", "--timeout, --yield and --idle-timeout cannot be negative")
 	case o.limited && o.timeout == 0:
-		r.TimeoutMS = -1
+		r.Timeout = api.NoTimeout
 	case o.limited || !o.background:
-		r.TimeoutMS = max(1, o.timeout.Milliseconds())
+		r.Timeout = api.Millis(max(time.Millisecond, o.timeout))
 	}
 	err := o.place(ctx, h, &r)
 	if err != nil {

@@ -153,7 +153,7 @@ func (f *foreground) all(ctx context.Context) (api.ExecResult, error) {
 func endOf(a *commands, res api.ExecResult) error {
 	switch {
 	case res.Status == process.TimedOut:
-		fmt.Fprintf(a.Err, "%s: timed out (%s) after %s\n", cli.Program, display.Line(res.Reason), process.Took(time.Duration(res.DurationMS)*time.Millisecond))
+		fmt.Fprintf(a.Err, "%s: timed out (%s) after %s\n", cli.Program, display.Line(res.Reason), process.Took(time.Duration(res.Duration)))
 		return cli.Quiet(cli.ExitTimeout)
 	case res.Status == process.Lost || res.ExitCode == nil:
 		return cli.Fail(exitOwn, "gc process log "+res.ID, "the command is lost: %s", res.Reason)

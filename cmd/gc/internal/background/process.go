@@ -181,7 +181,7 @@ func newProcessPollCmd(a *commands) *cobra.Command {
 	f.Uint64Var(&cursor, "cursor", 0, "print output from this `OFFSET` and acknowledge everything before it (default: the last acknowledged offset)")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	cmd.RunE = a.onProcess(func(ctx context.Context, c *client.Client, args []string) error {
-		r := api.PollRequest{WaitMS: wait.Milliseconds(), Caller: callerName()}
+		r := api.PollRequest{Wait: api.Millis(wait), Caller: callerName()}
 		if cmd.Flags().Changed("cursor") {
 			r.Cursor = &cursor
 		}

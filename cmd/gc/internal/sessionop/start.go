@@ -40,9 +40,9 @@ type startConfig struct {
 	InstallAgentHooks   []string   `json:"install_agent_hooks"`
 	CopyFiles           []copyFile `json:"copy_files"`
 
-	Nudge             string `json:"nudge"`
-	ReadyPromptPrefix string `json:"ready_prompt_prefix"` // for wait-idle and the nudge; start does not wait
-	ReadyDelayMs      int    `json:"ready_delay_ms"`      // before a nudge without a prefix to wait for
+	Nudge             string       `json:"nudge"`
+	ReadyPromptPrefix string       `json:"ready_prompt_prefix"` // for wait-idle and the nudge; start does not wait
+	ReadyDelay        clock.Millis `json:"ready_delay_ms"`      // before a nudge without a prefix to wait for
 }
 
 type copyFile struct {
@@ -191,7 +191,7 @@ func (c *call) startNudge(id string, o *startConfig) error {
 		_, err := client.Enqueue(c.ctx, api.QueueRequest{Target: c.name, Session: id, Text: o.Nudge, Policy: api.PolicyWaitIdle})
 		return err
 	}
-	if delay := min(time.Duration(o.ReadyDelayMs)*time.Millisecond, delayLimit); delay > 0 {
+	if delay := min(time.Duration(o.ReadyDelay), delayLimit); delay > 0 {
 		if err := clock.Sleep(c.ctx, delay); err != nil {
 			return err
 		}

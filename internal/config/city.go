@@ -27,6 +27,7 @@ type City struct {
 	AgentDefaults AgentDefaults       `toml:"agent_defaults"`
 	Providers     map[string]Provider `toml:"providers"`
 	Agents        []Agent             `toml:"agents"`
+	MCPServers    []MCPServer         `toml:"mcp_servers"`
 	Rigs          []Rig               `toml:"rigs"`
 	Session       Session             `toml:"session"`
 	Daemon        Daemon              `toml:"daemon"`
@@ -101,6 +102,11 @@ type Provider struct {
 	ResumeFlag       string   `toml:"resume_flag"`
 	ResumeStyle      string   `toml:"resume_style"`
 	SessionIDFlag    string   `toml:"session_id_flag"`
+	ACPCommand       string   `toml:"acp_command"` // starts the program as an ACP agent
+	ACPAuth          string   `toml:"acp_auth"`    // the method to authenticate with
+	ACPAuthIf        string   `toml:"acp_auth_if"` // only if this variable is set; "" is always
+	ACPMode          string   `toml:"acp_mode"`    // of a preset: the mode in which the program asks
+	MCPStyle         string   `toml:"mcp_style"`   // how a program on a terminal gets its MCP servers
 	// Permissions maps levels to the program's flags; it lacks levels that the
 	// program does not have.
 	Permissions map[string]Level `toml:"permissions"`
@@ -149,6 +155,8 @@ type Agent struct {
 	Mouse              bool          `toml:"mouse"`
 	Upstream           string        `toml:"upstream"`
 	MCPServers         []string      `toml:"mcp_servers"`
+	ACPCommand         string        `toml:"acp_command"`
+	ACP                *ACP          `toml:"acp"`
 	Lifecycle          string        `toml:"lifecycle"`
 	IdleTimeout        time.Duration `toml:"idle_timeout"`
 	DependsOn          []string      `toml:"depends_on"`
@@ -235,14 +243,6 @@ type K8s struct {
 	Limits          map[string]string `toml:"limits"`
 	NodeSelector    map[string]string `toml:"node_selector"`
 	Labels          map[string]string `toml:"labels"`
-	Where
-}
-
-// ACP is [session.acp].
-type ACP struct {
-	HandshakeTimeout time.Duration `toml:"handshake_timeout"`
-	NudgeBusyTimeout time.Duration `toml:"nudge_busy_timeout"`
-	OutputLines      int           `toml:"output_lines"`
 	Where
 }
 

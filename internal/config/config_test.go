@@ -71,7 +71,7 @@ func TestProblems(t *testing.T) {
 		{"lifecycle", "[[agents]]\nname = \"a\"\nlifecycle = \"oneshot\"\n", []string{`5:1 agent "a": lifecycle: "oneshot" is not valid | did you mean "one_shot"?`}},
 		{"template", "[[agents]]\nname = \"a\"\nstart_command = \"x {{.Sesion}}\"\n", []string{`5:1 agent "a": start_command: bad template "x {{.Sesion}}": can't evaluate field Sesion`}},
 		{"broken template", "[[agents]]\nname = \"a\"\nargs = [\"{{\"]\n", []string{`5:1 agent "a": args: bad template "{{": `}},
-		{"session provider", "[session]\nprovider = \"docker\"\n", []string{`4:1 session.provider: "docker" is not a session provider | valid: native, tmux, subprocess, exec:<script>, auto, hybrid`}},
+		{"session provider", "[session]\nprovider = \"docker\"\n", []string{`4:1 session.provider: "docker" is not a session provider | valid: native, tmux, subprocess, acp, exec:<script>, auto, hybrid`}},
 		{"exec without script", "[session]\nprovider = \"exec:\"\n", []string{`4:1 session.provider: "exec:" is not`}},
 		{"depends on nothing", "[[agents]]\nname = \"ab\"\n[[agents]]\nname = \"b\"\ndepends_on = [\"abc\"]\n", []string{`7:1 agent "b" depends on "abc", which is not an agent | did you mean "ab"?`}},
 		{"depends on itself", "[[agents]]\nname = \"a\"\ndepends_on = [\"a\"]\n", []string{`5:1 agent "a" depends on itself`}},
@@ -93,7 +93,6 @@ func TestProblems(t *testing.T) {
 		{"status rules", "[[status_rules]]\nname = \"d\"\nstate = \"ilde\"\nany = [\"x\"]\n", []string{`5:1 status_rules.state: "ilde" is not valid | did you mean "idle"?`}},
 		{"status rules without effect", "[[status_rules]]\nname = \"d\"\nstate = \"idle\"\nkind = \"auth\"\nregion = \"top\"\nprovider = \"cluade\"\nany = [\"\"]\n", []string{
 			`6:1 status rule "d": kind requires state = "blocked"`, `7:1 status_rules.region: "top" is not valid`, `8:1 status_rules.provider: no provider is named "cluade" | did you mean "claude"?`, `9:1 status rule "d": empty text in any`}},
-		{"mcp servers of a terminal", "[[agents]]\nname = \"a\"\nmcp_servers = [\"github\"]\n", []string{`5:1 agent "a": mcp_servers would have no effect`}},
 		{"status rule without texts", "[[status_rules]]\nname = \"d\"\nstate = \"idle\"\nnot = [\"x\"]\n", []string{`3:3 status rule "d" has no text in all or any`}},
 		{"port", "[api]\nport = 70000\n", []string{`4:1 api.port: 70000 is not a port`}},
 		{"agents as table", "[agents]\nname = \"a\"\n", []string{`3:2 agents must be an array, not a table | write [[agents]]: there can be several`}},
@@ -101,29 +100,34 @@ func TestProblems(t *testing.T) {
 		{"huge integer", "[api]\nport = 99999999999999999999\n", []string{`4:8 99999999999999999999 does not fit`}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := parse(t, tt.text)
-			var p *Problems
-			if !errors.As(err, &p) {
-				t.Fatalf("error %v", err)
-			}
-			for i, one := range p.List {
-				got := strings.TrimPrefix(one.String(), "city.toml:")
-				got = strings.Replace(got, ": ", " ", 1)
-				if one.Hint != "" {
-					got += " | " + one.Hint
-				}
-				if i >= len(tt.want) || !strings.HasPrefix(got, tt.want[i]) {
-					t.Errorf("problem %d: %s", i, got)
-				}
-			}
-			if len(p.List) < len(tt.want) {
-				t.Errorf("%d problems, want %d", len(p.List), len(tt.want))
-			}
-			if strings.Contains(p.List[0].String(), "\n") {
-				t.Error("a problem has more than one line")
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { wantProblems(t, tt.text, tt.want) })
+	}
+}
+
+// wantProblems checks the problems of a city.toml: "line:column message | hint", each
+// a prefix of what is found.
+func wantProblems(t *testing.T, text string, want []string) {
+	t.Helper()
+	_, err := parse(t, text)
+	var p *Problems
+	if !errors.As(err, &p) {
+		t.Fatalf("error %v", err)
+	}
+	for i, one := range p.List {
+		got := strings.TrimPrefix(one.String(), "city.toml:")
+		got = strings.Replace(got, ": ", " ", 1)
+		if one.Hint != "" {
+			got += " | " + one.Hint
+		}
+		if i >= len(want) || !strings.HasPrefix(got, want[i]) {
+			t.Errorf("problem %d: %s", i, got)
+		}
+	}
+	if len(p.List) < len(want) {
+		t.Errorf("%d problems, want %d", len(p.List), len(want))
+	}
+	if strings.Contains(p.List[0].String(), "\n") {
+		t.Error("a problem has more than one line")
 	}
 }
 

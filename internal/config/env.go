@@ -68,19 +68,25 @@ func (r *Resolved) Named(caller []string) (set, missing []string) {
 // caller's whole environment (naming a variable is what lets it through), then
 // the agent's own. A value of "" unsets.
 func (r *Resolved) ConfiguredEnv(caller []string) map[string]string {
-	lookup := make(map[string]string, len(caller))
-	for _, kv := range caller {
-		if k, v, ok := strings.Cut(kv, "="); ok {
-			lookup[k] = v
-		}
-	}
+	vars := lookup(caller)
 	out := make(map[string]string, len(r.PermissionEnv)+len(r.ProviderEnv)+len(r.AgentEnv))
 	maps.Copy(out, r.PermissionEnv)
 	for k, v := range r.ProviderEnv {
-		out[k] = expandVars(v, lookup)
+		out[k] = expandVars(v, vars)
 	}
 	for k, v := range r.AgentEnv {
 		out[k] = v
+	}
+	return out
+}
+
+// lookup is an environment as a map.
+func lookup(environ []string) map[string]string {
+	out := make(map[string]string, len(environ))
+	for _, kv := range environ {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			out[k] = v
+		}
 	}
 	return out
 }

@@ -22,8 +22,15 @@ func lazily(pattern string) func() *regexp.Regexp {
 var secretValue = lazily(`\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_|\bglpat-|\bxox[abprs]-|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\beyJ[A-Za-z0-9_-]{10,}\.|://[^/\s:@]*:[^/\s@]+@|-----BEGIN [A-Z ]*PRIVATE KEY`)
 
 // Mask replaces values of env that look like secrets. A value that only names
-// variables ("$TOKEN") is not one.
+// variables ("$TOKEN") is not one. What an MCP server gets in its environment or
+// headers is a secret whatever it looks like.
 func (s *Shown) Mask() {
+	for i := range s.City {
+		v := &s.City[i]
+		if text, ok := v.Value.(string); ok && isServerSecret(v.Key, text) {
+			v.Value = masked
+		}
+	}
 	for _, a := range s.Agents {
 		for i := range a.Values {
 			v := &a.Values[i]
@@ -33,6 +40,15 @@ func (s *Shown) Mask() {
 			}
 		}
 	}
+}
+
+// isServerSecret reports whether a value of [[mcp_servers]] is not to be shown.
+func isServerSecret(key, value string) bool {
+	parts := strings.SplitN(key, ".", 4)
+	if len(parts) < 3 || parts[0] != "mcp_servers" || onlyVariables().MatchString(value) {
+		return false
+	}
+	return parts[2] == "env" || parts[2] == "headers" || secretValue().MatchString(value)
 }
 
 // onlyVariables matches a value without text of its own.

@@ -91,7 +91,7 @@ type Resolved struct {
 	CopyFiles          []CopyFile
 	Mouse              bool
 	Upstream           string
-	MCPServers         []string
+	MCPServers         []string // names; see City.MCPServer
 	Lifecycle          string
 	IdleTimeout        time.Duration
 	DependsOn          []string // qualified
@@ -99,6 +99,12 @@ type Resolved struct {
 	Attach             bool
 	Limits             Limits
 	Pool               *Pool // nil for an agent that is not a pool
+
+	ACPCommand string // starts the program as an ACP agent; "" if it is none
+	ACPAuthIf  string // the variable without which ACP.Auth does not count, "" for none
+	ACP        ACP
+	AskingMode string // the mode in which the preset's program asks; "" if unknown
+	MCPStyle   string // how the program on a terminal gets its MCP servers; "" if it cannot
 
 	Origins map[string]Origin // by key of the file
 
@@ -151,7 +157,14 @@ func (c *City) resolve(a *Agent, bare string) (Resolved, error) {
 	c.applyWorkspace(&r)
 	c.applyAgent(&r, a)
 	c.applyPlace(&r, a)
-	c.applyPermissions(&r, a)
+	if err := c.applyACP(&r, a); err != nil {
+		return r, err
+	}
+	if r.Session == HostACP {
+		r.acpPermissions(a)
+	} else {
+		c.applyPermissions(&r, a)
+	}
 	return r, nil
 }
 
@@ -171,8 +184,11 @@ func set[T any](l layer, key string, dst *T, src T) {
 	}
 }
 
-func (l layer) mark(key string) {
-	l.r.Origins[key] = Origin{Source: l.source, File: filepath.Base(l.file), Line: l.where.Place(key).Line}
+func (l layer) mark(key string) { l.markAs(key, key) }
+
+// markAs records the origin of a value that the file names otherwise.
+func (l layer) markAs(as, key string) {
+	l.r.Origins[as] = Origin{Source: l.source, File: filepath.Base(l.file), Line: l.where.Place(key).Line}
 }
 
 func (l layer) hints(h *Hints, env map[string]string) {
@@ -225,12 +241,10 @@ func (c *City) applyProvider(r *Resolved, a *Agent) error {
 		return err
 	}
 	for _, link := range slices.Backward(chain) {
-		l := layer{r: r, source: "providers." + link.name, file: c.File, where: link.p.Where}
+		l, p := c.layerOf(r, link), link.p
 		if link.preset {
-			l.source, l.file = "preset "+link.name, "presets.toml"
 			r.Family = link.name
 		}
-		p := link.p
 		set(l, "command", &r.Command, p.Command)
 		set(l, "args", &r.Args, p.Args)
 		set(l, "supports_acp", &r.SupportsACP, p.SupportsACP)
@@ -243,6 +257,13 @@ func (c *City) applyProvider(r *Resolved, a *Agent) error {
 		l.addLevels(p.Permissions)
 	}
 	return nil
+}
+
+func (c *City) layerOf(r *Resolved, l link) layer {
+	if l.preset {
+		return layer{r: r, source: "preset " + l.name, file: "presets.toml", where: l.p.Where}
+	}
+	return layer{r: r, source: "providers." + l.name, file: c.File, where: l.p.Where}
 }
 
 func (c *City) providerOrigin(a *Agent) Origin {

@@ -64,6 +64,9 @@ func (c *City) shownTables() []ShownValue {
 		r := &c.Rigs[i]
 		out = append(out, ShownValue{Key: "rigs." + r.Name, Value: c.path(r.Path), Origin: Origin{Source: "city", File: file, Line: r.At.Line}.String()})
 	}
+	for i := range c.MCPServers {
+		out = append(out, c.MCPServers[i].shown(file)...)
+	}
 	return out
 }
 
@@ -139,6 +142,7 @@ func (r *Resolved) shown() []ShownValue {
 	if p := r.Pool; p != nil {
 		all = append(all, ShownValue{Key: "pool", Value: fmt.Sprintf("min %d, max %d, check %q, drain %v", p.Min, p.Max, p.Check, p.DrainTimeout)})
 	}
+	all = append(all, r.shownACP()...)
 	out := make([]ShownValue, 0, len(all))
 	for _, v := range all {
 		o, set := r.Origins[v.Key]
@@ -152,6 +156,37 @@ func (r *Resolved) shown() []ShownValue {
 		out = append(out, v)
 	}
 	return append(out, r.shownEnv()...)
+}
+
+// shown lists a server's keys, each variable and header by itself.
+func (s *MCPServer) shown(file string) []ShownValue {
+	prefix := "mcp_servers." + s.Name
+	var out []ShownValue
+	for _, v := range tableValues(prefix, reflect.ValueOf(*s), file) {
+		m, ok := v.Value.(map[string]string)
+		if !ok {
+			out = append(out, v)
+			continue
+		}
+		for _, k := range sortedKeys(m) {
+			out = append(out, ShownValue{Key: v.Key + "." + k, Value: m[k], Origin: v.Origin})
+		}
+	}
+	return out
+}
+
+// shownACP lists how the agent is hosted over ACP; nothing if it is not.
+func (r *Resolved) shownACP() []ShownValue {
+	if r.Session != HostACP {
+		return nil
+	}
+	a := &r.ACP
+	return []ShownValue{
+		{Key: "acp_command", Value: r.ACPCommand}, {Key: "acp.auth", Value: a.Auth}, {Key: "acp.permission", Value: a.Permission},
+		{Key: "acp.allow", Value: a.Allow}, {Key: "acp.deny", Value: a.Deny}, {Key: "acp.mode", Value: a.Mode}, {Key: "acp.model", Value: a.Model},
+		{Key: "acp.fs", Value: a.FS}, {Key: "acp.terminal", Value: a.Terminal}, {Key: "acp.record", Value: a.Record},
+		{Key: "acp.handshake_timeout", Value: a.HandshakeTimeout}, {Key: "acp.ask_timeout", Value: a.AskTimeout},
+	}
 }
 
 func (r *Resolved) shownEnv() []ShownValue {

@@ -19,10 +19,11 @@ func (c *City) Unused() []Problem {
 			out.Add(p.At, "name it as the provider of an agent, or remove it", "%s: no agent uses it", where)
 		}
 		unusedHints(out, p.Where, where+".", &p.Hints)
-		for _, key := range []string{"supports_acp", "instructions_file"} {
-			if p.Has(key) {
-				out.Add(p.Place(key), "remove it", "%s.%s has no effect", where, key)
-			}
+		if p.Has("instructions_file") {
+			out.Add(p.Place("instructions_file"), "remove it", "%s.instructions_file has no effect", where)
+		}
+		if p.Has("supports_acp") {
+			out.Add(p.Place("supports_acp"), "acp_command says so, and how", "%s.supports_acp has no effect", where)
 		}
 	}
 	for i := range c.Agents {
@@ -36,11 +37,10 @@ func (c *City) unusedTables(out *toml.Report) {
 	if c.Has("api") {
 		out.Add(c.API.At, "remove it", "[api] has no effect: this gc does not serve a port")
 	}
-	for _, key := range []string{"k8s", "acp"} {
-		if s.Has(key) {
-			out.Add(s.Place(key), "remove it", "[session.%s] has no effect: this gc has no such session provider", key)
-		}
+	if s.Has("k8s") {
+		out.Add(s.Place("k8s"), "remove it", "[session.k8s] has no effect: this gc has no such session provider")
 	}
+	c.unusedServers(out)
 	for _, key := range []string{"local", "remote", "remote_match"} {
 		if s.Has(key) && s.Provider != "hybrid" {
 			out.Add(s.Place(key), `it is for provider = "hybrid"`, "session.%s has no effect", key)
@@ -74,6 +74,9 @@ func (c *City) unusedKeys(a *Agent, out *toml.Report) {
 	r, err := c.Resolve(a)
 	if err == nil && r.PromptMode == PromptNone && a.PromptTemplate != "" {
 		out.Add(a.Place("prompt_template"), `prompt_mode = "arg" or "flag" passes it on`, `%s: prompt_template has no effect: prompt_mode is "none"`, where)
+	}
+	if err == nil {
+		c.unusedACP(a, &r, where, out)
 	}
 	if a.Pool != nil && a.Pool.Max == 0 {
 		out.Add(a.Pool.At, "add max = 3", "%s: pool has no effect: it has no max", where)

@@ -13,12 +13,12 @@ import (
 // SessionProviders are the values of [session] provider that this program
 // supports; "exec:" is followed by a script.
 func SessionProviders() []string {
-	return []string{"native", "tmux", "subprocess", "exec:<script>", "auto", "hybrid"}
+	return []string{"native", "tmux", "subprocess", "acp", "exec:<script>", "auto", "hybrid"}
 }
 
 // otherProviders are also valid: other builds may have them, and fake is for
 // tests.
-var otherProviders = []string{"k8s", "acp", "fake"}
+var otherProviders = []string{"k8s", "fake"}
 
 // ValidSessionProvider reports whether name selects a session provider.
 func ValidSessionProvider(name string) bool {
@@ -32,6 +32,7 @@ func ValidSessionProvider(name string) bool {
 func (c *City) validate(out *toml.Report) {
 	c.validateWorkspace(out)
 	c.validateProviders(out)
+	c.validateMCPServers(out)
 	c.validateRigs(out)
 	names := c.validateNames(out)
 	for i := range c.Agents {
@@ -108,6 +109,8 @@ func (c *City) validateProviders(out *toml.Report) {
 		c.checkCycle(name, out)
 		oneOf(out, p.Place("resume_style"), where+".resume_style", p.ResumeStyle, ResumeByFlag, ResumeSubcommand)
 		checkHints(out, &p.Hints, p.Where, where+".")
+		checkTemplates(out, p.Place("acp_command"), where+".acp_command", p.ACPCommand)
+		oneOf(out, p.Place("mcp_style"), where+".mcp_style", p.MCPStyle, MCPStyles()...)
 		checkTemplates(out, p.Place("command"), where+".command", p.Command)
 		checkTemplates(out, p.Place("args"), where+".args", p.Args...)
 		for _, level := range sortedKeys(p.Permissions) {
@@ -211,6 +214,7 @@ func (c *City) validateSession(out *toml.Report) {
 	if s.ScrollbackLines < 0 {
 		out.Add(s.Place("scrollback_lines"), "", "session.scrollback_lines: %d is negative", s.ScrollbackLines)
 	}
+	s.ACP.validate(out, "session.acp.")
 	for _, p := range s.RemoteMatch {
 		if _, err := path.Match(p, ""); err != nil {
 			out.Add(s.Place("remote_match"), "", "session.remote_match: %q is not a pattern", clip(p))

@@ -95,10 +95,7 @@ func (c *City) validateAgent(a *Agent, out *toml.Report) {
 	if a.Limits.PIDs < 0 {
 		out.Add(a.Limits.Place("pids"), "0 means no limit", "%s: limits.pids is negative", where)
 	}
-	if len(a.MCPServers) > 0 && a.Session != "acp" && c.Session.Provider != "acp" {
-		out.Add(a.Place("mcp_servers"), "configure them in the agent itself, by overlay_dir or args; only acp passes them on",
-			"%s: mcp_servers would have no effect: its session is a terminal", where)
-	}
+	c.checkMCPNames(a, where, out)
 	if a.Pool != nil {
 		validatePool(a.Pool, a.Lifecycle, where, out)
 	}
@@ -142,6 +139,7 @@ func (c *City) checkResolved(a *Agent, where string, out *toml.Report) {
 	if r.PromptMode == PromptFlag && r.PromptFlag == "" {
 		out.Add(a.Place("prompt_mode"), `add prompt_flag = "--prompt"`, `%s: prompt_mode is "flag" but there is no prompt_flag`, where)
 	}
+	c.checkACP(a, &r, where, out)
 	if p := r.problem; p != nil {
 		out.Add(p.Pos(), p.Hint, "%s: %s", where, p.Msg)
 	}

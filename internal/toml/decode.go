@@ -73,7 +73,7 @@ func (d *decoder) table(n *node, v reflect.Value, path string) {
 		child := n.table[key]
 		f, ok := known[key]
 		if !ok {
-			d.unknown(key, child.at, known, path)
+			d.unknown(key, child.at, known, path, v)
 			continue
 		}
 		if _, dup := where.Keys[f.name]; dup {
@@ -95,7 +95,17 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-func (d *decoder) unknown(key string, at Pos, known map[string]field, path string) {
+// Former is implemented by pointers to structs that had more keys once: a map from
+// each to what to write instead.
+type Former interface{ FormerKeys() map[string]string }
+
+func (d *decoder) unknown(key string, at Pos, known map[string]field, path string, v reflect.Value) {
+	if f, ok := v.Addr().Interface().(Former); ok {
+		if hint, gone := f.FormerKeys()[key]; gone {
+			d.out.Add(at, hint, "%s no longer exists", join(path, key))
+			return
+		}
+	}
 	names := make([]string, 0, len(known))
 	for n := range known {
 		names = append(names, n)

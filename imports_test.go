@@ -80,7 +80,8 @@ var arrows = map[string][]string{
 	"internal/acp/policy":       {"internal/acp/conversation"},
 	"internal/acp/view":         {"internal/acp/conversation", "vt", "mux/keys"},
 	"internal/acp/control":      {},
-	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/proctree", "internal/shell", "internal/fds"},
+	"internal/acp/transcript":   {},
+	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/acp/transcript"},
 
 	"runtime":             {"internal/environ", "internal/outcome", "internal/rule", "internal/clock"},
 	"runtime/driver":      {"runtime", "internal/proctree", "internal/staging", "internal/rule", "internal/shell", "internal/clock"},
@@ -93,7 +94,7 @@ var arrows = map[string][]string{
 	"runtime/exec":        {"internal/turn", "runtime", "runtime/driver", "internal/proctree", "internal/shell", "internal/clock"},
 	"runtime/exec/check":  {"runtime", "runtime/driver", "internal/shell"},
 	"runtime/subprocess":  {"runtime", "runtime/driver", "internal/proctree"},
-	"runtime/acp":         {"runtime", "runtime/driver", "internal/proctree"},
+	"runtime/acp":         {"runtime", "runtime/wrap", "internal/acp/control", "internal/acp/host", "internal/shell"},
 
 	"internal/agent":   {"runtime", "internal/config", "internal/nearest", "internal/shell", "internal/clock"},
 	"internal/trust":   {"runtime", "internal/config", "internal/shell"},

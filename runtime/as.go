@@ -10,7 +10,8 @@ import (
 // their calls on. It offers one only if a provider behind it does; [As] checks that.
 type Forwarder interface {
 	Provider
-	// Behind returns the providers that calls are passed on to.
+	// Behind returns the providers that calls are passed on to; itself, if it has every
+	// interface of its own accord.
 	Behind() []Provider
 }
 
@@ -48,6 +49,9 @@ func As[T any](p Provider) (T, bool) {
 func offered[T any](p Provider) bool {
 	f, ok := p.(Forwarder)
 	return !ok || slices.ContainsFunc(f.Behind(), func(b Provider) bool {
+		if b == p {
+			return true
+		}
 		_, ok := As[T](b)
 		return ok
 	})

@@ -69,6 +69,8 @@ type Config struct {
 	ScrollbackLines int   // 0 = the backend's default
 	ScrollbackBytes int64 // 0 = the backend's default
 
+	Control bool // Command serves a control socket (GC_CONTROL_SOCKET), which Controlled reaches; for the provider of hosts of ACP agents
+
 	Resources Resources // limits on the session's processes, if the backend can enforce them
 	Record    bool      // keep a recording of the output, if the backend can
 }

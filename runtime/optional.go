@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"gascity.dev/gc/internal/outcome"
@@ -136,6 +137,15 @@ type CursorLineProvider interface {
 	// CursorLine returns the line of the screen with the cursor.
 	// ErrSessionNotFound without a session.
 	CursorLine(ctx context.Context, name string) (string, error)
+}
+
+// Controlled reaches the control socket of a session that was started with
+// Config.Control. Providers for agents that speak a protocol are built on it.
+type Controlled interface {
+	// Control connects to the socket; the caller closes the connection. It waits a
+	// while for a program that has just started. ErrSessionNotFound without a running
+	// session; ErrUnsupported for one without a socket.
+	Control(ctx context.Context, name string) (net.Conn, error)
 }
 
 // LiveRuntime is an agent's root process found in the process table, whether or

@@ -33,9 +33,27 @@ type Options struct {
 	// process's, or that of a command on Host.
 	Environ []string
 
+	Sessions Sessions // which of the server's sessions exist for this provider
+
 	StopGrace time.Duration      // between TERM and KILL; 0 = 5 s
 	Limits    driver.Limits      // of the start sequence
 	Report    func(runtime.Step) // of every step of every start; may be nil
+}
+
+// Sessions selects sessions of the server. Two providers over one server, one for
+// agents in terminals and one for those with a control socket, each see their own.
+type Sessions int
+
+// Selections.
+const (
+	AllSessions Sessions = iota
+	WithoutControl
+	WithControl
+)
+
+// has reports whether a session is one of the selection.
+func (s Sessions) has(info api.SessionInfo) bool {
+	return s == AllSessions || info.Control == (s == WithControl)
 }
 
 // defaultGrace is how long Stop lets processes end by themselves.
@@ -68,6 +86,7 @@ var (
 	_ runtime.ProgramWatcher          = (*Provider)(nil)
 	_ runtime.ProcessTableScanner     = (*Provider)(nil)
 	_ runtime.ServerLifecycleProvider = (*Provider)(nil)
+	_ runtime.Controlled              = (*Provider)(nil)
 )
 
 // New returns a provider without starting or connecting anything. It fails if the
@@ -294,7 +313,7 @@ func (p *Provider) get(ctx context.Context, name string) (api.SessionInfo, error
 		info, err = c.Get(ctx, name)
 		return err
 	})
-	if err == nil && info.Name != name { // the server also accepts ids
+	if err == nil && (info.Name != name || !p.o.Sessions.has(info)) { // the server also accepts ids
 		return api.SessionInfo{}, runtime.ErrSessionNotFound
 	}
 	return info, err

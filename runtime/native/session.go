@@ -97,7 +97,7 @@ func (p *Provider) ListRunning(ctx context.Context, prefix string) ([]string, er
 	}
 	var names []string
 	for _, info := range infos {
-		if info.State == api.StateRunning && info.Kind != api.KindExec {
+		if info.State == api.StateRunning && info.Kind != api.KindExec && p.o.Sessions.has(info) {
 			names = append(names, info.Name)
 		}
 	}

@@ -133,6 +133,7 @@ func (s *starter) make(ctx context.Context, c *client.Client, line string) error
 		ScrollbackLines: s.cfg.ScrollbackLines, ScrollbackBytes: s.cfg.ScrollbackBytes,
 		ReadyPrefix: s.cfg.ReadyPromptPrefix, StatusRules: s.cfg.StatusRules, Composer: s.cfg.Composer,
 		FirstMessage: driver.FirstMessage(s.cfg), ReportsStatus: s.cfg.ReportsStatus, InterruptKeys: s.cfg.InterruptKeys, Recording: s.cfg.Record, Limits: limits(s.cfg.Resources),
+		Control: s.cfg.Control,
 	})
 	if err != nil {
 		return startError(err)

@@ -7,26 +7,32 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// around is one provider with every call passed through a function.
-type around struct {
+// Around is one provider with every call passed through a function.
+type Around struct {
 	Forward
 	inside runtime.Provider
 }
 
 var (
-	_ runtime.Provider                = (*around)(nil)
-	_ runtime.Forwarder               = (*around)(nil)
-	_ runtime.EventSource             = (*around)(nil)
-	_ runtime.ManyActivities          = (*around)(nil)
-	_ runtime.ManyProcesses           = (*around)(nil)
-	_ runtime.ProcessTableScanner     = (*around)(nil)
-	_ runtime.ServerLifecycleProvider = (*around)(nil)
-	_ runtime.CapabilityAsker         = (*around)(nil)
+	_ runtime.Provider                = (*Around)(nil)
+	_ runtime.Forwarder               = (*Around)(nil)
+	_ runtime.EventSource             = (*Around)(nil)
+	_ runtime.ManyActivities          = (*Around)(nil)
+	_ runtime.ManyProcesses           = (*Around)(nil)
+	_ runtime.ProcessTableScanner     = (*Around)(nil)
+	_ runtime.ServerLifecycleProvider = (*Around)(nil)
+	_ runtime.CapabilityAsker         = (*Around)(nil)
 )
 
+// Through passes every call on to p. A provider that is built on another one embeds
+// it, and overrides what it does differently.
+func Through(p runtime.Provider) *Around {
+	return newAround(p, func(ctx context.Context, _ Call, do func(context.Context) error) error { return do(ctx) })
+}
+
 // newAround wraps p: every call that may block, but Events, goes through run.
-func newAround(p runtime.Provider, run func(ctx context.Context, c Call, do func(context.Context) error) error) *around {
-	return &around{inside: p, Forward: Forward{
+func newAround(p runtime.Provider, run func(ctx context.Context, c Call, do func(context.Context) error) error) *Around {
+	return &Around{inside: p, Forward: Forward{
 		Send: func(ctx context.Context, c Call, do func(context.Context, runtime.Provider) error) error {
 			return run(ctx, c, func(ctx context.Context) error { return do(ctx, p) })
 		},
@@ -34,19 +40,19 @@ func newAround(p runtime.Provider, run func(ctx context.Context, c Call, do func
 }
 
 // Unwrap returns the provider inside, for interfaces that wrap does not know.
-func (a *around) Unwrap() runtime.Provider { return a.inside }
+func (a *Around) Unwrap() runtime.Provider { return a.inside }
 
 // Behind implements runtime.Forwarder.
-func (a *around) Behind() []runtime.Provider { return []runtime.Provider{a.inside} }
+func (a *Around) Behind() []runtime.Provider { return []runtime.Provider{a.inside} }
 
-func (a *around) Capabilities() runtime.Capabilities { return a.inside.Capabilities() }
+func (a *Around) Capabilities() runtime.Capabilities { return a.inside.Capabilities() }
 
-func (a *around) ListRunning(ctx context.Context, prefix string) ([]string, error) {
+func (a *Around) ListRunning(ctx context.Context, prefix string) ([]string, error) {
 	return get(ctx, a.Forward, Call{Kind: Query}, func(ctx context.Context, p runtime.Provider) ([]string, error) { return p.ListRunning(ctx, prefix) })
 }
 
 // all is get for an optional interface about no single session.
-func all[X, T any](ctx context.Context, a *around, kind Kind, do func(context.Context, X) (T, error)) (T, error) {
+func all[X, T any](ctx context.Context, a *Around, kind Kind, do func(context.Context, X) (T, error)) (T, error) {
 	return get(ctx, a.Forward, Call{Kind: kind}, func(ctx context.Context, p runtime.Provider) (T, error) {
 		x, ok := runtime.As[X](p)
 		if !ok {
@@ -58,48 +64,48 @@ func all[X, T any](ctx context.Context, a *around, kind Kind, do func(context.Co
 }
 
 // Events lives as long as ctx: no bound would be right.
-func (a *around) Events(ctx context.Context) (<-chan runtime.Event, error) {
+func (a *Around) Events(ctx context.Context) (<-chan runtime.Event, error) {
 	return all(ctx, a, Open, func(ctx context.Context, x runtime.EventSource) (<-chan runtime.Event, error) { return x.Events(ctx) })
 }
 
-func (a *around) Activities(ctx context.Context, names []string) (map[string]runtime.SessionActivity, error) {
+func (a *Around) Activities(ctx context.Context, names []string) (map[string]runtime.SessionActivity, error) {
 	return all(ctx, a, Query, func(ctx context.Context, x runtime.ManyActivities) (map[string]runtime.SessionActivity, error) {
 		return x.Activities(ctx, names)
 	})
 }
 
-func (a *around) SeenAlive(ctx context.Context, names map[string][]string) ([]string, error) {
+func (a *Around) SeenAlive(ctx context.Context, names map[string][]string) ([]string, error) {
 	return all(ctx, a, Query, func(ctx context.Context, x runtime.ManyProcesses) ([]string, error) { return x.SeenAlive(ctx, names) })
 }
 
-func (a *around) FindRuntimesBySessionID(ctx context.Context, id string) ([]runtime.LiveRuntime, error) {
+func (a *Around) FindRuntimesBySessionID(ctx context.Context, id string) ([]runtime.LiveRuntime, error) {
 	return all(ctx, a, Query, func(ctx context.Context, x runtime.ProcessTableScanner) ([]runtime.LiveRuntime, error) {
 		return x.FindRuntimesBySessionID(ctx, id)
 	})
 }
 
-func (a *around) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) error {
+func (a *Around) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) error {
 	_, err := all(ctx, a, Stop, func(ctx context.Context, x runtime.ProcessTableScanner) (struct{}, error) {
 		return struct{}{}, x.TerminateRuntime(ctx, r)
 	})
 	return err
 }
 
-func (a *around) ConfigureServer(ctx context.Context) error {
+func (a *Around) ConfigureServer(ctx context.Context) error {
 	_, err := all(ctx, a, Stop, func(ctx context.Context, x runtime.ServerLifecycleProvider) (struct{}, error) {
 		return struct{}{}, x.ConfigureServer(ctx)
 	})
 	return err
 }
 
-func (a *around) TeardownServer(ctx context.Context) error {
+func (a *Around) TeardownServer(ctx context.Context) error {
 	_, err := all(ctx, a, Stop, func(ctx context.Context, x runtime.ServerLifecycleProvider) (struct{}, error) {
 		return struct{}{}, x.TeardownServer(ctx)
 	})
 	return err
 }
 
-func (a *around) AskCapabilities(ctx context.Context) (runtime.Capabilities, error) {
+func (a *Around) AskCapabilities(ctx context.Context) (runtime.Capabilities, error) {
 	return all(ctx, a, Query, func(ctx context.Context, x runtime.CapabilityAsker) (runtime.Capabilities, error) {
 		return x.AskCapabilities(ctx)
 	})

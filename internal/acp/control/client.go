@@ -148,8 +148,10 @@ func (c *Client) send(ctx context.Context, r Request) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrLost, err)
+	if err != nil { // the reader knows why
+		c.conn.Close()
+		<-c.done
+		return c.lost()
 	}
 	return nil
 }

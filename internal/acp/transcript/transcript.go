@@ -1,0 +1,181 @@
+// Package transcript keeps what was said with an ACP agent: numbered JSON lines in
+// two files that take turns.
+//
+// It owns the files "transcript.jsonl" (the newest entries) and "transcript.1.jsonl"
+// (those before) of one directory. The agent's host writes them, and only one at a
+// time; gc logs reads them at any moment. An entry is one write, so a reader sees
+// whole lines, except the last one of a host that was killed, which Read skips.
+package transcript
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	current  = "transcript.jsonl"
+	previous = "transcript.1.jsonl"
+)
+
+// maxFile is the size in bytes at which the files take turns.
+const maxFile = 8 << 20
+
+// Kinds of entries besides those of conversation items (prompt, message, thought,
+// tool, plan, notice).
+const (
+	Question = "question" // Text is the title; Options
+	Answer   = "answer"   // Text is the option's label; By is a person or the policy's rule
+	Turn     = "turn"     // the end of a turn: StopReason or Error
+	Started  = "started"  // the agent is ready: Text is its name, ID its session
+)
+
+// Entry is one line. Texts hold no control characters except newline and tab.
+type Entry struct {
+	N          int64     `json:"n"`
+	Time       time.Time `json:"t"`
+	Kind       string    `json:"kind"`
+	ID         string    `json:"id,omitempty"`
+	By         string    `json:"by,omitempty"`
+	Text       string    `json:"text,omitempty"`
+	Tool       string    `json:"tool,omitempty"`   // its kind
+	Status     string    `json:"status,omitempty"` // of a tool call
+	Output     string    `json:"output,omitempty"`
+	Paths      []string  `json:"paths,omitempty"`
+	Options    []string  `json:"options,omitempty"`
+	StopReason string    `json:"stop_reason,omitempty"`
+	Error      string    `json:"error,omitempty"`
+	DurationMS int64     `json:"duration_ms,omitempty"`
+}
+
+// Writer appends entries. It is for one goroutine.
+type Writer struct {
+	dir  string
+	f    *os.File
+	size int64
+	n    int64
+}
+
+// NewWriter opens the transcript of the directory, which it makes, with mode 0700. The
+// numbers continue those of the entries that are there.
+func NewWriter(dir string) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	w := &Writer{dir: dir}
+	err := Read(dir, 0, func(e Entry) error { w.n = e.N; return nil })
+	if err != nil {
+		return nil, err
+	}
+	return w, w.open()
+}
+
+// open opens the current file. A line that a killed host left unfinished is ended.
+func (w *Writer) open() error {
+	f, err := os.OpenFile(filepath.Join(w.dir, current), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	if w.size, err = f.Seek(0, io.SeekEnd); err == nil && w.size > 0 {
+		last := make([]byte, 1)
+		if _, err = f.ReadAt(last, w.size-1); err == nil && last[0] != '\n' {
+			_, err = f.Write([]byte{'\n'})
+			w.size++
+		}
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	w.f = f
+	return nil
+}
+
+// Add appends an entry with the next number.
+func (w *Writer) Add(e Entry) error {
+	if w.f == nil {
+		return os.ErrClosed
+	}
+	if w.size >= maxFile {
+		if err := w.turn(); err != nil {
+			return err
+		}
+	}
+	e.N = w.n + 1
+	b, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	n, err := w.f.Write(append(b, '\n'))
+	w.size += int64(n)
+	if err == nil {
+		w.n = e.N
+	}
+	return err
+}
+
+// turn makes the current file the previous one.
+func (w *Writer) turn() error {
+	err := os.Rename(filepath.Join(w.dir, current), filepath.Join(w.dir, previous))
+	if err != nil {
+		return err
+	}
+	w.f.Close()
+	w.f = nil
+	return w.open()
+}
+
+// Close closes the file.
+func (w *Writer) Close() error {
+	if w.f == nil {
+		return nil
+	}
+	err := w.f.Close()
+	w.f = nil
+	return err
+}
+
+// Read calls f with the entries of the directory whose number is greater than after,
+// in order. It skips lines that are no entries. A directory without a transcript has
+// no entries.
+func Read(dir string, after int64, f func(Entry) error) error {
+	for _, name := range []string{previous, current} {
+		if err := readFile(filepath.Join(dir, name), &after, f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// readFile reads one file and moves after forward, so that an entry that changes its
+// file meanwhile is not read twice.
+func readFile(path string, after *int64, f func(Entry) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r := bufio.NewReader(file)
+	for {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		var e Entry
+		if json.Unmarshal(line, &e) != nil || e.N <= *after {
+			continue
+		}
+		*after = e.N
+		if err := f(e); err != nil {
+			return err
+		}
+	}
+}

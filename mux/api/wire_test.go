@@ -52,7 +52,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestBadDurationsOnTheWire: a duration is an integer, and null is none.
+// TestBadDurationsOnTheWire: a duration is an integer; null means none.
 func TestBadDurationsOnTheWire(t *testing.T) {
 	for _, bad := range []string{`"5s"`, `"5"`, `1.5`, `1e3`, `true`, `{}`, `[1]`, `99999999999999999999`} {
 		var r api.ExecRequest

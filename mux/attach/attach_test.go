@@ -191,7 +191,7 @@ func TestAttachResetsBeforeRepaint(t *testing.T) {
 		t.Errorf("came: %q", after)
 	}
 	p.Types("\x02d")
-	r.want(Detached) // else it may come back once more while the test ends
+	r.want(Detached) // otherwise it may reconnect once more while the test ends
 }
 
 func TestAttachLost(t *testing.T) {
@@ -349,7 +349,7 @@ func TestAttachSignalBeforeAnswer(t *testing.T) {
 	}
 }
 
-// TestAttachContinued: the process was stopped, and a shell had the terminal.
+// TestAttachContinued: the process was stopped, and a shell used the terminal.
 func TestAttachContinued(t *testing.T) {
 	s, _, p, r := attachDemo(t, nil)
 	if err := persontest.RestoreState(p); err != nil {
@@ -496,7 +496,7 @@ func (w shownWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestAttachReaderIsLeftAlone: nothing reads from the input after the end.
+// TestAttachReaderIsLeftAlone: the input is not read after the end.
 func TestAttachReaderIsLeftAlone(t *testing.T) {
 	local, far := net.Pipe()
 	defer local.Close()

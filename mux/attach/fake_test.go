@@ -52,7 +52,7 @@ func newFakeServer(t *testing.T) *fakeServer {
 	}
 	s.listen()
 	t.Cleanup(func() {
-		close(s.over) // for a client that came back and was not waited for
+		close(s.over) // for a client that reconnected and was not waited for
 		s.stop()
 	})
 	return s
@@ -91,7 +91,7 @@ func (s *fakeServer) stop() {
 	<-dead
 }
 
-// set changes the description of the session.
+// set changes the session's info.
 func (s *fakeServer) set(change func(*api.SessionInfo)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (c *fakeConn) end(status websocket.StatusCode) {
 	c.drop()
 }
 
-// input reads until n bytes of input came, and returns them.
+// input returns the next n bytes of input.
 func (c *fakeConn) input(n int) string {
 	c.t.Helper()
 	var got []byte
@@ -258,8 +258,8 @@ func (c *fakeConn) read() (websocket.MessageType, []byte) {
 	return kind, p
 }
 
-// rest reads until the client is gone and returns the input that came. It
-// answers a detach as a server does.
+// rest reads until the client is gone and returns its input. It answers a
+// detach as a server does.
 func (c *fakeConn) rest() string {
 	c.t.Helper()
 	ctx, cancel := c.context()

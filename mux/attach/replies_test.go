@@ -45,7 +45,8 @@ var terminalReplies = map[string]string{
 	"DECRPSS":             "\x1bP1$r0m\x1b\\",
 }
 
-// typedInput is what a person does, and what programs asked their terminal for.
+// typedInput is a person's input, and reports that programs asked their
+// terminal for.
 var typedInput = []string{
 	"a", "é", "\r", "\x1b[A", "\x1bOP", "\x1b[1;5A", "\x1b[1;2R", "\x1b[1;16R", "\x1bOR", "\x1b[13;2~", "\x1b[3~", "\x1b[Z", "\x1b[c",
 	"\x1b[98;5u", "\x1b[27;5;98~", "\x1b[I", "\x1b[O", "\x1b[<0;1;1M", "\x1b[<0;1;1m", "\x1b[M !!", "\x1b[[A", "\x1bd", "\x03", "\x02",

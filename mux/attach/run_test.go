@@ -54,7 +54,7 @@ func (r *attachRun) ended() (Result, error) {
 	return r.result, r.err
 }
 
-// want fails if the end is not this reason without an error.
+// want fails unless it ended for this reason without an error.
 func (r *attachRun) want(reason Reason) Result {
 	r.t.Helper()
 	res, err := r.ended()

@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// cannedServer returns a client of a server that answers its requests, on whatever
-// connection, with the replies, and then hangs up.
+// cannedServer returns a client of a server that answers requests, on any
+// connection, with the replies in order, and then hangs up.
 func cannedServer(t *testing.T, replies ...string) *Client {
 	next := make(chan string, len(replies))
 	for _, r := range replies {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestWaitGoneBesideAnother: a stop waits for the server that it ended, not for
-// another that was started at that moment.
+// another one started at that moment.
 func TestWaitGoneBesideAnother(t *testing.T) {
 	t.Parallel()
 	p := api.Paths{Dir: t.TempDir()}

@@ -42,8 +42,8 @@ func TestTimeLimits(t *testing.T) {
 	}
 }
 
-// TestEndIsOneWrite: while the disk is full, those who wait get the end, and nothing
-// of it is on disk; after that all of it is.
+// TestEndIsOneWrite: while the disk is full, waiters get the end although none
+// of it is on disk; afterwards all of it is.
 func TestEndIsOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
@@ -91,8 +91,8 @@ func TestEndIsOneWrite(t *testing.T) {
 	})
 }
 
-// TestCommandWaitsForItsReader: output stays in the program while its caller lags by a
-// window, and is read again when the caller goes on, or has left.
+// TestCommandWaitsForItsReader: output stays in the program while its caller
+// lags by a window, and is read again when the caller catches up or leaves.
 func TestCommandWaitsForItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
@@ -137,7 +137,8 @@ func TestCommandWaitsForItsReader(t *testing.T) {
 	})
 }
 
-// TestDelivery: what an owner's receipt and screen say becomes of the delivery.
+// TestDelivery: the owner's receipt and screen decide the state of the
+// delivery.
 func TestDelivery(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -166,7 +167,7 @@ func TestDelivery(t *testing.T) {
 					o.history = process.Tag(eventID(cmd.ID())) + "\n"
 				}
 				h.enter(o)
-				time.Sleep(900 * time.Millisecond) // the screen is looked at, and there is no second try yet
+				time.Sleep(900 * time.Millisecond) // the screen is checked, and there is no second try yet
 				if d := h.delivery(t, cmd); d.State != tt.want || d.Tries != 1 {
 					t.Errorf("%+v", d)
 				}
@@ -231,8 +232,8 @@ func TestDeliveryAfterACrash(t *testing.T) {
 	}
 }
 
-// TestCallerWhoSeesTheEndIsNotTold: an owner that waits for the end gets no message;
-// a wait by somebody else does not count.
+// TestCallerWhoSeesTheEndIsNotTold: an owner that waits for the end gets no
+// message; another caller's wait does not count.
 func TestCallerWhoSeesTheEndIsNotTold(t *testing.T) {
 	for caller, want := range map[string]process.DeliveryState{"owner": process.Consumed, "another": process.Delivered} {
 		t.Run(caller, func(t *testing.T) {
@@ -260,8 +261,8 @@ func TestCallerWhoSeesTheEndIsNotTold(t *testing.T) {
 	}
 }
 
-// TestNothingIsTypedWhileSomebodyWaits: the end is not delivered before the last caller
-// that waits for it has left.
+// TestNothingIsTypedWhileSomebodyWaits: the end is delivered only after the
+// last caller that waits for it has left.
 func TestNothingIsTypedWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
@@ -319,7 +320,7 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestOldCommandsAreRemoved: after a day nothing is left of a command.
+// TestOldCommandsAreRemoved: after a day every trace of a command is gone.
 func TestOldCommandsAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)

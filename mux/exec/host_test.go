@@ -18,8 +18,8 @@ import (
 	"gascity.dev/gc/store"
 )
 
-// fakeHost is a multiplexer without programs: a test plays them through fakeSession,
-// and their owners through fakeOwner.
+// fakeHost is a multiplexer without programs: tests simulate them with
+// fakeSession, and their owners with fakeOwner.
 type fakeHost struct {
 	db       *store.DB
 	dir      string
@@ -172,7 +172,7 @@ func (h *fakeHost) run(t *testing.T, r api.ExecRequest) (*Command, *fakeSession)
 	return cmd, h.sessions[cmd.ID()]
 }
 
-// delivery returns how far the delivery of a command's end is.
+// delivery returns the state of the delivery of a command's end.
 func (h *fakeHost) delivery(t *testing.T, cmd *Command) process.Delivery {
 	t.Helper()
 	synctest.Wait()
@@ -261,8 +261,8 @@ func (s *fakeSession) exit(code int, signal string) {
 	s.h.commands.Ended(s.id, api.Exit{Code: code, Signal: signal, Reason: api.ReasonExited, Time: time.Now()})
 }
 
-// fakeOwner is a composer on the last line of a screen. result is what its next
-// messages come to.
+// fakeOwner is a composer on the last line of a screen. result is the outcome
+// of its next messages.
 type fakeOwner struct {
 	name   string
 	result delivery.Result

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHistoryRoomIsGivenBack: pages that nobody needs take no room for long,
-// also those that were dropped before a kill.
-func TestHistoryRoomIsGivenBack(t *testing.T) {
+// TestHistorySpaceIsFreed: pages that are no longer needed soon take no space,
+// even those dropped before a kill.
+func TestHistorySpaceIsFreed(t *testing.T) {
 	w := NewWriter()
 	f := &History{Path: filepath.Join(t.TempDir(), "id"), Writer: w}
 	defer func() { w.shutAll() }()
@@ -23,14 +23,14 @@ func TestHistoryRoomIsGivenBack(t *testing.T) {
 		numbers = append(numbers, n)
 	}
 	w.Flush()
-	room := func() int64 {
+	space := func() int64 {
 		var st unix.Stat_t
 		if err := unix.Stat(f.Path, &st); err != nil {
 			t.Fatal(err)
 		}
 		return st.Blocks * 512
 	}
-	full := room()
+	full := space()
 	drop := func(from, to int) []byte {
 		for _, n := range numbers[from:to] {
 			f.Drop(n)
@@ -41,7 +41,7 @@ func TestHistoryRoomIsGivenBack(t *testing.T) {
 		return mark
 	}
 	mark := drop(0, spareMany-1)
-	if got := room(); got != full {
+	if got := space(); got != full {
 		t.Errorf("a few spare pages: %d bytes of %d are left", got, full)
 	}
 	f = &History{Path: f.Path, Writer: w} // a kill
@@ -49,7 +49,7 @@ func TestHistoryRoomIsGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	drop(spareMany-1, len(numbers))
-	if got := room(); got > 0 {
+	if got := space(); got > 0 {
 		t.Errorf("nothing is needed, and %d bytes are left", got)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHistoryFile holds the file against a plain map: every page that was not
-// dropped is read back, now and after a crash, whatever the writer came to do.
+// TestHistoryFile compares the file with a map: every page that was not dropped
+// is read back, now and after a crash, however far the writer got.
 func TestHistoryFile(t *testing.T) {
 	root := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -25,7 +25,7 @@ func TestHistoryFile(t *testing.T) {
 			pages map[uint64][]byte
 		}
 		pages, saved := map[uint64][]byte{}, state{pages: map[uint64][]byte{}}
-		var seen, should [][]byte // what was read, which nobody may write over
+		var seen, should [][]byte // what was read, which must not be overwritten
 		snapshot := func() {
 			saved = state{mark: bytes.Join(f.State(), nil), pages: map[uint64][]byte{}}
 			for n, p := range pages {
@@ -89,7 +89,7 @@ func TestHistoryFile(t *testing.T) {
 	})
 }
 
-// TestHistoryFileIsPrivate: nobody else reads what programs wrote.
+// TestHistoryFileIsPrivate: other users cannot read what programs wrote.
 func TestHistoryFileIsPrivate(t *testing.T) {
 	w := NewWriter()
 	f := &History{Path: filepath.Join(t.TempDir(), "history", "id"), Writer: w}

@@ -55,7 +55,7 @@ func newRecordingBench(t *testing.T) *recordingBench {
 	return b
 }
 
-// write is output that is shown and recorded.
+// write shows and records output.
 func (b *recordingBench) write(text string) {
 	b.j.Commit(copy(b.j.Space(), text))
 	_, _ = b.term.Write([]byte(text))

@@ -133,7 +133,7 @@ func FuzzKeeperBodies(f *testing.F) {
 // startKeeperAlone runs a keeper with this process as its server.
 func startKeeperAlone(t *testing.T) *Link {
 	t.Helper()
-	p := api.Paths{Dir: t.TempDir()} // nobody listens on a socket
+	p := api.Paths{Dir: t.TempDir()} // nothing listens on its socket
 	p.Socket = p.Dir + "/s"
 	if err := statedir.Make(p.Dir); err != nil {
 		t.Fatal(err)

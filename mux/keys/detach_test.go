@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every way a terminal has to say ctrl-b and d.
+// Every encoding of ctrl-b and d.
 var (
 	ctrlBEncodings = map[string]string{
 		"legacy":              "\x02",
@@ -59,8 +59,8 @@ func TestDetachEncodings(t *testing.T) {
 	}
 }
 
-// feedSteps feeds in by pieces and returns what was forwarded and what was not
-// taken any more.
+// feedSteps feeds in by pieces and returns what was forwarded and what was left
+// over.
 func feedSteps(m *DetachMatcher, in string, step int) (forward, rest string, found bool) {
 	var out strings.Builder
 	for len(in) > 0 {
@@ -196,7 +196,7 @@ func TestParseDetachKeys(t *testing.T) {
 	}
 }
 
-// TestDetachFlush: what a person typed is not held for ever.
+// TestDetachFlush: what a person typed is not held forever.
 func TestDetachFlush(t *testing.T) {
 	for in, moments := range map[string]int{
 		"\x1b": 1, "\x1b[": 1, "\x1bO": 1, "\x1b]": 1, "\x1bP": 1, "\x1b_": 1, "\x1b\x1b": 1,
@@ -303,7 +303,7 @@ func TestDetachSplit(t *testing.T) {
 	})
 }
 
-// FuzzDetach: any bytes, cut anywhere, decide the same.
+// FuzzDetach: where any bytes are cut does not change the result.
 func FuzzDetach(f *testing.F) {
 	for _, p := range inputPieces {
 		f.Add("\x02"+p+"d", 1)

@@ -174,8 +174,8 @@ func TestKeyNames(t *testing.T) {
 	}
 }
 
-// TestKeyTable: no two names and no two codes are the same, and every press
-// that has a legacy sequence is told apart from the others by it.
+// TestKeyTable: names and codes are unique, and so is every legacy sequence of
+// a press.
 func TestKeyTable(t *testing.T) {
 	names, codes, sent := map[string]bool{}, map[Code]bool{}, map[string]string{}
 	for _, d := range table {
@@ -198,7 +198,7 @@ func TestKeyTable(t *testing.T) {
 	}
 }
 
-// TestKeyGraphemes: what is one character is what Unicode says is one.
+// TestKeyGraphemes: a character is what Unicode defines as one.
 func TestKeyGraphemes(t *testing.T) {
 	pieces := []string{"a", "é", "e", "\u0301", "\u200d", "👍", "🏽", "❤", "\ufe0f", "🇫", "🇷", "한", "ᄒ", "ᅡ", "世", "☃", "\u0300"}
 	rapid.Check(t, func(t *rapid.T) {

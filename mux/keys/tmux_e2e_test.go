@@ -92,14 +92,14 @@ func startTmuxReader(t *testing.T, set string) *tmuxReader {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The fifo is opened for both, so that opening waits for no one.
+	// Opened for both, so that opening does not block.
 	out, err := os.OpenFile(fifo, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.out = out
 	t.Cleanup(func() { out.Close() })
-	// The report of the cursor's position comes after the modes were set.
+	// The cursor position report arrives after the modes are set.
 	pane := fmt.Sprintf(`stty raw -echo; printf '%s\033[6n'; exec cat >%s`, set, fifo)
 	r.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", pane)
 	t.Cleanup(func() { exec.Command("tmux", "-S", r.socket, "kill-server").Run() })

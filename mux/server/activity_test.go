@@ -68,8 +68,8 @@ func TestActivityOfWhatProgramsSay(t *testing.T) {
 	}
 }
 
-// TestActivitySurvivesTheServer: what the program reported is known after the server was
-// killed.
+// TestActivitySurvivesTheServer: the program's report is still known after the
+// server was killed.
 func TestActivitySurvivesTheServer(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -135,7 +135,7 @@ func TestIdleWait(t *testing.T) {
 }
 
 // TestQuestionBehindItsAnnouncement: a program announces a question before it paints it.
-// What is pending is the question with its options.
+// Pending is the question with its options.
 func TestQuestionBehindItsAnnouncement(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

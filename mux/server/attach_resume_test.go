@@ -112,7 +112,7 @@ func TestAttachResumesOrPaints(t *testing.T) {
 	}
 }
 
-// shownText is what a terminal with a long history makes of bytes.
+// shownText is what a terminal with a long history shows for the bytes.
 func shownText(t *testing.T, shown string) string {
 	t.Helper()
 	term, err := vt.New(vt.Options{Cols: api.DefaultCols, Rows: api.DefaultRows, HistoryLines: 100000})

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAttachOuter: a program that asks for colours and pixels is told those of the size
-// owner's terminal, and never sees the terminal's own answer.
-func TestAttachOuter(t *testing.T) {
+// TestAttachHostTerminal: a program that asks for colours and pixels gets those
+// of the size owner's terminal, and never sees the terminal's own answer.
+func TestAttachHostTerminal(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	create(t, c, "demo", `stty -echo -icanon min 1 time 0; echo ready; while read -r x; do
@@ -32,7 +32,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 	p.Sees(attach.Questions)
 	p.Shows("ready")
 	p.Types("\x1b]10;rgb:1111/2222/3333\x1b\\\x1b]11;rgb:fd/f6/e3\a\x1b[?62;c")
-	awaitOuter(t, c, func() bool {
+	awaitHost(t, c, func() bool {
 		p.Types(size)
 		p.Shows("E[6;")
 		return p.Has("]10;rgb:1111/2222/3333") && p.Has("]11;rgb:fdfd/f6f6/e3e3") && p.Has("E[6;25;12t")
@@ -40,7 +40,7 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 	killServer(t, c)
 	waitClients(t, c, 1)
 	p.Forget()
-	awaitOuter(t, c, func() bool {
+	awaitHost(t, c, func() bool {
 		p.Types(size)
 		return p.Has("]11;rgb:fdfd/f6f6/e3e3")
 	})
@@ -49,12 +49,12 @@ printf '\033]10;?\007\033]11;?\007\033[16t'; dd bs=1 count=$x 2>/dev/null | tr '
 	p.CheckRestored()
 }
 
-// awaitOuter asks the program until is accepts the answer.
-func awaitOuter(t *testing.T, c *client.Client, is func() bool) {
+// awaitHost repeats the program's queries until is accepts the answers.
+func awaitHost(t *testing.T, c *client.Client, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(persontest.Patience); !is(); {
 		if time.Now().After(end) {
-			t.Fatalf("the program is not told; it shows\n%s", screenText(t, c, "demo"))
+			t.Fatalf("the program gets no answer; it shows\n%s", screenText(t, c, "demo"))
 		}
 		ctx := t.Context()
 		if _, err := c.Wait(ctx, "demo", api.WaitRequest{Conditions: []api.Condition{{Quiet: 50 * time.Millisecond}}}); err != nil {
@@ -63,9 +63,9 @@ func awaitOuter(t *testing.T, c *client.Client, is func() bool) {
 	}
 }
 
-// TestAttachColoursChange: a program that asked for notifications gets one, and the new
-// colours with its next question, also if it shows nothing itself. The terminal's own
-// notification does not reach it.
+// TestAttachColoursChange: a program that asked for notifications gets one, and
+// the new colours with its next query, even if it shows nothing itself. The
+// terminal's own notification does not reach it.
 func TestAttachColoursChange(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -84,7 +84,7 @@ func TestAttachColoursChange(t *testing.T) {
 	p.Types("\x1b]11;rgb:00/00/00\a\x1b[?62;c")
 	await(t, c, "demo", `E\[\?997;1n`)
 	if text := screenText(t, c, "demo"); strings.Count(text, "997") != 2 {
-		t.Errorf("the program is told\n%s", text)
+		t.Errorf("the program gets\n%s", text)
 	}
 	p.Types("\x02d")
 	r.want(attach.Detached)
@@ -92,8 +92,8 @@ func TestAttachColoursChange(t *testing.T) {
 	p.CheckRestored()
 }
 
-// TestAttachLateAnswers: an answer that comes after the detach keys does not become input
-// of the shell that has the terminal by then.
+// TestAttachLateAnswers: an answer that arrives after the detach keys does not
+// become input of the shell that then has the terminal.
 func TestAttachLateAnswers(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

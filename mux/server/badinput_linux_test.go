@@ -105,8 +105,8 @@ func TestLargePasteFlows(t *testing.T) {
 	await(t, c, "p", fmt.Sprintf("%x", sha256.Sum256(data)))
 }
 
-// TestClientsThatVanishLetGo: a client that vanishes during a blocked write leaves the
-// input to the next.
+// TestClientsThatVanishLetGo: a client that vanishes during a blocked write
+// releases the input to the next.
 func TestClientsThatVanishLetGo(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -141,7 +141,7 @@ func TestClientsThatVanishLetGo(t *testing.T) {
 	}
 }
 
-// TestOversizedRequests are refused, whatever length they claim.
+// TestOversizedRequests: they are refused, whatever length they claim.
 func TestOversizedRequests(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -187,8 +187,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte{'0'}, len(p))), nil }
 
-// TestHostileNames of sessions, keys and queues are refused in the paths and the bodies
-// of requests.
+// TestHostileNames: bad names of sessions, keys and queues are refused in paths
+// and bodies.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -12,8 +12,8 @@ import (
 	"gascity.dev/gc/store"
 )
 
-// startJumped starts a server on a machine whose clock was set by jump since the state
-// was written: the monotonic clock continues where it was.
+// startJumped starts a server on a machine whose clock was set by jump since
+// the state was written. The monotonic clock must continue where it was.
 func startJumped(t *testing.T, jump time.Duration) *client.Client {
 	t.Helper()
 	p := testPaths(t)
@@ -36,8 +36,9 @@ func startJumped(t *testing.T, jump time.Duration) *client.Client {
 	return startServerAt(t, p)
 }
 
-// TestClockJumps: whatever happens to the system's clock, also across a restart of the
-// server, expiry, waits and collection depend only on the time that really passed.
+// TestClockJumps: whatever happens to the system's clock, even across a restart
+// of the server, expiry, waits and collection depend only on the time that
+// really passed.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	const year = 365 * 24 * time.Hour

@@ -33,8 +33,9 @@ func TestDoneTakesMessages(t *testing.T) {
 	}
 }
 
-// TestDoneUntilALook: peek and status leave done as it is; Seen and an attach end it.
-func TestDoneUntilALook(t *testing.T) {
+// TestDoneUntilSeen: peek and status leave done as it is; Seen and an attach
+// end it.
+func TestDoneUntilSeen(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	ctx := t.Context()

@@ -13,11 +13,11 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// soaking reports whether the long forms are wanted.
+// soaking reports whether to run the long forms.
 func soaking() bool { return os.Getenv("GC_SOAK") != "" || os.Getenv("GC_SOAK_RUNS") != "" }
 
-// TestExecManyBytes: output far beyond the ring, a gigabyte in a soak, has the
-// right totals, its beginning and its end.
+// TestExecManyBytes: output far larger than the ring, a gigabyte in a soak, has
+// the right totals and keeps its beginning and end.
 func TestExecManyBytes(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -55,7 +55,7 @@ func TestExecManyBytes(t *testing.T) {
 	}
 }
 
-// TestExecBinary: every byte comes through as it is.
+// TestExecBinary: every byte arrives unchanged.
 func TestExecBinary(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -78,7 +78,7 @@ func TestExecBinary(t *testing.T) {
 	}
 }
 
-// text is the text of a page, its lines one after the other.
+// text joins the lines of a page.
 func text(l api.LogResult) (all string) {
 	for _, line := range l.Lines {
 		all += line.Text
@@ -86,8 +86,8 @@ func text(l api.LogResult) (all string) {
 	return all
 }
 
-// TestExecKeepsTheNewest: of an owner's ended commands the newest 50 are kept,
-// with their output, and nothing of the others.
+// TestExecKeepsTheNewest: an owner's newest 50 ended commands are kept, with
+// their output, and nothing is left of the others.
 func TestExecKeepsTheNewest(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -116,7 +116,7 @@ func TestExecKeepsTheNewest(t *testing.T) {
 	}
 }
 
-// TestExecWithoutRoomForOutput: a command runs and ends rightly when nothing of
+// TestExecWithoutRoomForOutput: a command runs and ends correctly if none of
 // its output can be kept.
 func TestExecWithoutRoomForOutput(t *testing.T) {
 	t.Parallel()

@@ -9,8 +9,9 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestExecClaim: whoever hosts an owner elsewhere takes its messages, alone,
-// keeps them over a kill of the server, and reports what became of them.
+// TestExecClaim: a process that hosts an owner elsewhere claims its messages
+// exclusively, keeps them across a kill of the server, and reports their
+// outcome.
 func TestExecClaim(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -62,7 +63,7 @@ func TestExecClaim(t *testing.T) {
 	if err := c.SettleDeliveries(ctx, first.Batch, process.Pending, "blocked"); err != nil {
 		t.Fatal(err)
 	}
-	awaitDeliveries(t, c, process.Delivered, id) // by the server: the owner is here
+	awaitDeliveries(t, c, process.Delivered, id) // by the server: the owner has a session here
 	if err := c.SettleDeliveries(ctx, first.Batch, process.Dead, "late"); err != nil {
 		t.Fatal(err)
 	}

@@ -16,9 +16,9 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestExecFullDisk: while the disk is full a command goes on and its end is not
-// lost; what could not be written of its output is marked, and everything works
-// again afterwards.
+// TestExecFullDisk: while the disk is full a command continues and its end is
+// not lost; output that could not be written is marked missing, and everything
+// works again afterwards.
 func TestExecFullDisk(t *testing.T) {
 	p := testPaths(t)
 	if err := os.Mkdir(p.Dir, 0o700); err != nil {
@@ -75,8 +75,8 @@ func TestExecFullDisk(t *testing.T) {
 	}
 }
 
-// TestExecForegroundWithoutRoom: a caller in the foreground gets every byte, with
-// no block and with no inode left on the disk.
+// TestExecForegroundWithoutRoom: a foreground caller gets every byte, on a disk
+// without blocks and on one without inodes.
 func TestExecForegroundWithoutRoom(t *testing.T) {
 	for name, size := range map[string]string{"blocks": "size=6m", "inodes": "nr_inodes=40"} {
 		t.Run(name, func(t *testing.T) {

@@ -17,12 +17,12 @@ import (
 	"gascity.dev/gc/mux/exec"
 )
 
-// counting is a command whose output is beyond the ring: the numbers up to
-// countTo, a line each.
+// counting is a command whose output is larger than the ring: the numbers up to
+// countTo, one per line.
 const (
 	countTo  = 1_400_000 // 10 MB
 	counting = "seq 1400000"
-	someMore = "seq 450000" // than a caller may be behind
+	someMore = "seq 450000" // than a caller may lag
 )
 
 // countSum is the sum of counting's output.
@@ -46,7 +46,7 @@ type follower struct {
 	during func(api.ExecResult)
 }
 
-// startFollowing starts a command in the foreground and takes no output before the gate
+// startFollowing starts a foreground command and takes no output until the gate
 // is closed.
 func startFollowing(ctx context.Context, c *client.Client, r api.ExecRequest, during func(api.ExecResult)) *follower {
 	f := &follower{gate: make(chan struct{}), id: make(chan string, 1), done: make(chan error, 1), sum: sha256.New(), during: during}
@@ -73,8 +73,8 @@ func startFollowing(ctx context.Context, c *client.Client, r api.ExecRequest, du
 	return f
 }
 
-// awaitHeld waits until the output of a command stands still beyond its window,
-// and returns how much came.
+// awaitHeld waits until the output of a command pauses at its window, and
+// returns its length.
 func awaitHeld(t *testing.T, c *client.Client, id string) uint64 {
 	t.Helper()
 	for same, last := 0, uint64(0); ; {
@@ -96,7 +96,7 @@ func awaitHeld(t *testing.T, c *client.Client, id string) uint64 {
 	}
 }
 
-// await waits for the end, which must come with every byte, once.
+// await waits for the end; every byte must have arrived once.
 func (f *follower) await(t *testing.T, sum string) {
 	t.Helper()
 	if err := <-f.done; err != nil {
@@ -128,8 +128,8 @@ func TestExecFollowSlow(t *testing.T) {
 	}
 }
 
-// TestExecFollowCrash: the server is killed again and again while a caller
-// follows, and every byte comes once.
+// TestExecFollowCrash: the server is killed repeatedly while a caller follows,
+// and every byte arrives once.
 func TestExecFollowCrash(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -145,8 +145,8 @@ func TestExecFollowCrash(t *testing.T) {
 	f.await(t, countSum())
 }
 
-// TestExecFollowLeft: a command whose caller is gone, with all that it did not
-// take, or lets it go, does not wait for ever.
+// TestExecFollowLeft: a command whose caller vanishes without taking its
+// output, or releases it, does not wait forever.
 func TestExecFollowLeft(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -165,7 +165,7 @@ func TestExecFollowLeft(t *testing.T) {
 	f = startFollowing(t.Context(), c, api.ExecRequest{Command: someMore, IdleTimeout: api.Millis(time.Second)}, nil)
 	id = <-f.id
 	awaitHeld(t, c, id)
-	for { // and is not silent, but held
+	for { // it does not count as silent, but as held back
 		if s, err := c.Get(t.Context(), id); err != nil || time.Since(s.LastOutput) > 1500*time.Millisecond {
 			break
 		}
@@ -196,8 +196,8 @@ func TestExecFollowLeft(t *testing.T) {
 	}
 }
 
-// TestExecFollowCursor: a stream begins at the cursor, and not behind the
-// end.
+// TestExecFollowCursor: a stream begins at the cursor, which may not be past
+// the end.
 func TestExecFollowCursor(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -128,7 +128,8 @@ func TestExecTimeouts(t *testing.T) {
 	}
 }
 
-// TestExecInput: standard input by pipe and terminal, its end, keys, signals.
+// TestExecInput: standard input through a pipe and a terminal, its end, keys,
+// signals.
 func TestExecInput(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -141,7 +142,7 @@ func TestExecInput(t *testing.T) {
 	if strings.TrimSpace(r.Output) != fmt.Sprint(len(big)) {
 		t.Errorf("wc: %q", r.Output)
 	}
-	// A program that never reads does not stop anybody.
+	// A program that never reads blocks no one.
 	r = run(t, c, api.ExecRequest{Command: "sleep 0.3; echo slept", Stdin: big})
 	if r.Output != "slept\n" {
 		t.Errorf("never reads: %+v", r)
@@ -196,7 +197,7 @@ func pollUntil(t testing.TB, c *client.Client, id, text string) string {
 	return ""
 }
 
-// TestExecPoll: nothing is consumed before the next poll acknowledges it.
+// TestExecPoll: output is consumed only when the next poll acknowledges it.
 func TestExecPoll(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -229,7 +230,8 @@ func TestExecPoll(t *testing.T) {
 	}
 }
 
-// TestExecLog: a progress bar is one line, numbers stay, escapes are gone.
+// TestExecLog: a progress bar is one line, line numbers do not change, escapes
+// are removed.
 func TestExecLog(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -259,7 +261,7 @@ func TestExecLog(t *testing.T) {
 	}
 }
 
-// TestExecChildOnThePipe: a child that keeps the output open holds nothing up,
+// TestExecChildOnThePipe: a child that keeps the output open delays nothing,
 // and ends with the command.
 func TestExecChildOnThePipe(t *testing.T) {
 	t.Parallel()
@@ -278,7 +280,8 @@ func TestExecChildOnThePipe(t *testing.T) {
 	}
 }
 
-// TestExecKeys: the same key gives the same command, also at the same time.
+// TestExecKeys: the same key gives the same command, even in concurrent
+// requests.
 func TestExecKeys(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -328,7 +331,7 @@ func TestExecLimit(t *testing.T) {
 	}
 }
 
-// TestExecKillAndRemove: kill ends the tree, remove forgets.
+// TestExecKillAndRemove: kill ends the tree, remove deletes the record.
 func TestExecKillAndRemove(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -412,7 +415,8 @@ func TestExecSurvivesTheServer(t *testing.T) {
 	}
 }
 
-// TestExecLost: a command whose end nobody saw is lost, which is an event too.
+// TestExecLost: a command whose end was not observed is lost, which is also an
+// event.
 func TestExecLost(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -427,7 +431,8 @@ func TestExecLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A server that sees its keeper end makes another one: it must not see it.
+	// A server that notices the end of its keeper starts another: stop it
+	// first.
 	if err := unix.Kill(st.Server.PID, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -449,7 +454,7 @@ func TestExecLost(t *testing.T) {
 	}
 }
 
-// TestExecEvents: what happens is published with everything that is known.
+// TestExecEvents: events carry everything that is known.
 func TestExecEvents(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

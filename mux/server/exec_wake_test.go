@@ -17,8 +17,8 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// dieAt makes a server end at a step: the file "fault" in its state directory
-// names it, and is gone afterwards.
+// dieAt makes a server die at a step: the file "fault" in its state directory
+// names the step, and is removed then.
 func dieAt(argv []string) func(string) {
 	return func(step string) {
 		if len(argv) < 3 {
@@ -34,7 +34,7 @@ func dieAt(argv []string) func(string) {
 
 var execSteps = []string{"recorded", "started", "ended", "finished", "leased", "injecting", "typed", "delivered"}
 
-// startOwner runs a composer that repeats on its terminal what was submitted.
+// startOwner runs a composer that echoes submitted messages on its terminal.
 func startOwner(t testing.TB, c *client.Client, die string) api.SessionInfo {
 	t.Helper()
 	exe, err := os.Executable()
@@ -102,8 +102,8 @@ func awaitDeliveries(t testing.TB, c *client.Client, want process.DeliveryState,
 	}
 }
 
-// background starts a command whose owner does not learn of its end from the reply:
-// on a busy machine a short command may end before it, and is then started again.
+// background starts a command whose end is not in the reply: on a busy machine
+// a short command may end earlier, and is then started again.
 func background(t testing.TB, c *client.Client, command string) string {
 	t.Helper()
 	for {
@@ -128,7 +128,7 @@ func TestExecWakesItsOwner(t *testing.T) {
 			t.Errorf("the message lacks %q:\n%s", want, text)
 		}
 	}
-	// The owner's own look consumes it; another's does not.
+	// The owner's own poll consumes it; another caller's does not.
 	mine := run(t, c, api.ExecRequest{Command: "true", Background: true, Owner: "away"})
 	awaitCommand(t, c, mine.ID, "somebody else")
 	awaitDeliveries(t, c, process.Pending, mine.ID)
@@ -152,8 +152,8 @@ func TestExecWakesItsOwner(t *testing.T) {
 	}
 }
 
-// TestExecShutdownWakesNobody: a kill that gc itself made while shutting down
-// is no message.
+// TestExecShutdownWakesNobody: commands that gc kills while shutting down cause
+// no message.
 func TestExecShutdownWakesNobody(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -168,8 +168,8 @@ func TestExecShutdownWakesNobody(t *testing.T) {
 	}
 }
 
-// TestExecFaults: after a kill of the server at any step, the owner has exactly one
-// message.
+// TestExecFaults: after a kill of the server at any step, the owner gets
+// exactly one message.
 func TestExecFaults(t *testing.T) {
 	t.Parallel()
 	for _, step := range execSteps {
@@ -190,7 +190,7 @@ func TestExecFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			state, want := process.Delivered, 1
-			if r.Status.Ended() { // the second request's answer was the owner's own look
+			if r.Status.Ended() { // the second request's reply already showed the end to the owner
 				state, want = process.Consumed, 0
 			}
 			awaitDeliveries(t, c, state, r.ID)
@@ -202,7 +202,7 @@ func TestExecFaults(t *testing.T) {
 	}
 }
 
-// awaitGone waits until a server has come to the step that the file names.
+// awaitGone waits until a server has reached the step that the file names.
 func awaitGone(t testing.TB, path string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; {
@@ -271,7 +271,7 @@ func TestExecRandomKills(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Status.Ended() { // the answer to a repeated request told it
+			if r.Status.Ended() { // the reply to a repeated request had it
 				awaitDeliveries(t, c, process.Consumed, r.ID)
 			} else {
 				ids = append(ids, r.ID)

@@ -14,8 +14,8 @@ import (
 // sequence writes numbered lines.
 const sequence = "i=0; while [ $i -lt 300 ]; do seq -f '%07g " + "................................................................................" + "' $((i*200)) $((i*200+199)); i=$((i+1)); done"
 
-// checkSequence requires all of sequence's lines, in order, except those that a mark
-// reports lost; it returns their number.
+// checkSequence requires all of sequence's lines, in order, except those that a
+// note reports lost; it returns their number.
 func checkSequence(t *testing.T, text string) int {
 	t.Helper()
 	next, lost := 0, 0
@@ -39,8 +39,9 @@ func checkSequence(t *testing.T, text string) int {
 
 var lostMark = regexp.MustCompile(`^\[lost: (\d+) lines of history\]$`)
 
-// TestFullDisk: with a full disk the history has a gap that tells its length, and nothing
-// else differs, also for the next server. What comes after there is space again is kept.
+// TestFullDisk: with a full disk the history has a gap that shows its length,
+// and nothing else differs, even for the next server. Once there is space
+// again, history is kept.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
@@ -82,7 +83,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	all := screenText(t, c, "full")
 	if second := strings.LastIndex(all, "\n0000000 "); second < 0 || checkSequence(t, all[second+1:]) != 0 {
-		t.Error("lines are lost that came when there was room again")
+		t.Error("lines that came when there was space again are lost")
 	}
 	if fi, err := os.Stat(file); err != nil || fi.Size() == 0 {
 		t.Errorf("the file: %v", err)

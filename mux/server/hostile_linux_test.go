@@ -74,13 +74,13 @@ func TestHostileOutput(t *testing.T) {
 			t.Errorf("%s: another session answered after %v", h.Name, slowest)
 		}
 		if h.Name == "links-in-a-line" && (i.Dropped == nil || i.Dropped.Links == 0) {
-			t.Errorf("%s: nobody is told what was dropped: %+v", h.Name, i.Dropped)
+			t.Errorf("%s: the dropped output is not reported: %+v", h.Name, i.Dropped)
 		}
 		if err := c.Kill(t.Context(), s.ID, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	awaitRest(t, st.Server.PID)
+	awaitIdle(t, st.Server.PID)
 }
 
 // slowestEcho types into the other session until done, and returns the longest time until
@@ -133,8 +133,8 @@ func memoryOf(t *testing.T, pid int) int64 {
 	return sum
 }
 
-// awaitRest waits until a process is nearly idle.
-func awaitRest(t *testing.T, pid int) {
+// awaitIdle waits until a process is nearly idle.
+func awaitIdle(t *testing.T, pid int) {
 	t.Helper()
 	used := func() int64 {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))

@@ -58,7 +58,7 @@ func newJournalBench(t testing.TB) *journalBench {
 	return b
 }
 
-// open makes a session on the journal as it is.
+// open makes a session on the current journal.
 func (b *journalBench) open(t testing.TB) {
 	dup, err := unix.FcntlInt(uintptr(b.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *journalBench) open(t testing.TB) {
 	}
 }
 
-// reset makes the journal that of a new session.
+// reset gives the journal to a new session.
 func (b *journalBench) reset(t testing.TB) {
 	sys.PunchHole(b.fd, 0, b.s.storage.journal.Mem)
 	b.s.storage.journal.Close()
@@ -223,7 +223,7 @@ func TestReplayThatKillsTheServerIsGivenUp(t *testing.T) {
 		t.Fatalf("%q, lost %v", b.s.screen.term.ScreenText(), b.s.screen.lost)
 	}
 	b.write([]byte("goes on"))
-	b.srv.settings.killed = true // and these were killed during it, which is no fault of the replay
+	b.srv.settings.killed = true // these servers were killed during it, which does not count against the replay
 	for range 10 {
 		b.s.storage.journal.Tries.Add(1)
 		b.s.screen.lost = false

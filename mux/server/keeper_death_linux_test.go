@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestKillWithoutAReaper: if the keeper died and nobody reaps the programs, they end all
-// the same, and their exit is known.
+// TestKillWithoutAReaper: if the keeper died and no process reaps the programs,
+// they still end, and their exit is known.
 func TestKillWithoutAReaper(t *testing.T) {
 	// orphans are adopted by this process, which reaps none
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -56,9 +56,9 @@ func TestKillWithoutAReaper(t *testing.T) {
 	}
 }
 
-// TestKeeperLetsGoOfTerminals: an ended session that is kept for its last screen has no
-// terminal, neither in the server nor in the keeper.
-func TestKeeperLetsGoOfTerminals(t *testing.T) {
+// TestKeeperClosesTerminals: an ended session that is kept for its last screen
+// has no open terminal, in the server or in the keeper.
+func TestKeeperClosesTerminals(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	for i := range 5 {

@@ -16,8 +16,8 @@ import (
 
 var markOf = regexp.MustCompile(`\x1b\]75010;([A-Z0-9]+)\x1b`)
 
-// attachMarked attaches a new person and returns the mark that its terminal got. A
-// session that runs, say, ssh would write it.
+// attachMarked attaches a new person and returns the marker that its terminal
+// got. A session that runs, say, ssh would write it.
 func attachMarked(t *testing.T, c *client.Client, name string) (*attachRun, string) {
 	t.Helper()
 	p := persontest.New(t)
@@ -31,9 +31,9 @@ func attachMarked(t *testing.T, c *client.Client, name string) (*attachRun, stri
 	return r, vt.Marker(found[1])
 }
 
-// TestAttachShowsItself: a terminal whose mark appears in the output of the session it
-// shows, directly or through another session, is told so and disconnected. The mark in
-// any other session ends nothing.
+// TestAttachShowsItself: a terminal whose marker appears in the output of the
+// session it shows, directly or through another session, is disconnected with
+// that reason. The marker in any other session has no effect.
 func TestAttachShowsItself(t *testing.T) {
 	t.Parallel()
 	c := attachServer(t)

@@ -126,7 +126,7 @@ func TestNudgeReceipts(t *testing.T) {
 		t.Errorf("Enter does nothing: %+v", r)
 	}
 	if r := nudge("stands", "behind it", 50*time.Millisecond); r.State != api.Blocked || r.By != "draft" {
-		t.Errorf("an earlier message stands there: %+v", r)
+		t.Errorf("an earlier message is in the way: %+v", r)
 	}
 	if err := c.Keys(t.Context(), "stands", []string{"C-j"}, false); err != nil { // it goes
 		t.Fatal(err)

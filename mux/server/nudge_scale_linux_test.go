@@ -151,7 +151,7 @@ func messageOf(stream, number int) string {
 	return b.String()
 }
 
-// checkArrived compares what was submitted with what was sent.
+// checkArrived compares the submitted messages with those sent.
 func checkArrived(t *testing.T, all []sent, outs map[string]string) {
 	t.Helper()
 	type place struct {
@@ -169,7 +169,7 @@ func checkArrived(t *testing.T, all []sent, outs map[string]string) {
 			key := name + "\x00" + text
 			n, ok := byText[key]
 			if !ok {
-				t.Errorf("%s got what nobody sent: %.200q", name, text)
+				t.Errorf("%s got a message that was not sent: %.200q", name, text)
 				continue
 			}
 			if arrived[key]++; arrived[key] > 1 {

@@ -70,8 +70,8 @@ func TestNudgeArrivesAsText(t *testing.T) {
 	}
 }
 
-// TestNudgeClearsItsOwnDraft: a message that an agent did not take is not in the way of
-// the next, but what a person typed is never discarded.
+// TestNudgeClearsItsOwnDraft: a message that an agent did not take does not
+// block the next, but a person's text is never discarded.
 func TestNudgeClearsItsOwnDraft(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -98,7 +98,7 @@ func TestNudgeClearsItsOwnDraft(t *testing.T) {
 	p.Types("x")
 	await(t, c, "demo", "/nosuchx")
 	p.Types("\x02d")
-	r.want(attach.Detached) // it is no draft that the person still writes
+	r.want(attach.Detached) // the person no longer has a draft
 	if r, err := c.Nudge(t.Context(), "demo", api.NudgeRequest{Text: "go on", Timeout: 50 * time.Millisecond}); err != nil || r.State != api.Blocked || r.By != "draft" {
 		t.Errorf("a person has typed into it: %+v, %v", r, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// These make a server of the tests panic: once, or whenever a screen is fed them.
+// These make a test server panic: once, or whenever a screen is fed them.
 const (
 	panicOnce   = "\\033_test-panic-once\\033\\134"
 	panicAlways = "\\033_test-panic-always\\033\\134"
@@ -24,9 +24,9 @@ func panicAt(p []byte) {
 	}
 }
 
-// TestPanicIsOneSessions: when one session's screen panics, its program and screen
-// continue, and other sessions are not affected.
-func TestPanicIsOneSessions(t *testing.T) {
+// TestPanicAffectsOneSession: when a session's screen panics, its program and
+// screen continue, and other sessions are not affected.
+func TestPanicAffectsOneSession(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	const others, lines = 3, 3000

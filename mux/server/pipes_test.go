@@ -7,8 +7,8 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestModesOfAPipe: the output of a program on pipes does not change its input: no paste
-// brackets, no application keys.
+// TestModesOfAPipe: modes that a program on pipes sets do not change its input:
+// no paste brackets, no application keys.
 func TestModesOfAPipe(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -13,8 +13,8 @@ import (
 	"gascity.dev/gc/mux/internal/sys"
 )
 
-// TestDeliveryWithoutDescriptors: a server without a free descriptor types a queued
-// message once and records the outcome, for the next server too.
+// TestDeliveryWithoutDescriptors: a server without a free descriptor types a
+// queued message once and records the outcome, also for the next server.
 func TestDeliveryWithoutDescriptors(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{api.PolicyImmediate, api.PolicyWaitIdle} {

@@ -41,7 +41,7 @@ func TestQueueWithoutRoom(t *testing.T) {
 			}
 			end := starve(t, p, st.Server.PID)
 			var wanted []string
-			for i := range 5 { // accepted ones; an error means that none was
+			for i := range 5 { // accepted messages; an error means that none was
 				text := fmt.Sprintf("message-%d", i)
 				if _, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "reader", Text: text, Policy: api.PolicyImmediate}); err == nil {
 					wanted = append(wanted, text)

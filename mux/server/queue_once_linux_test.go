@@ -104,9 +104,9 @@ func TestQueuedMessageIsTypedOnce(t *testing.T) {
 	}
 }
 
-// TestYoungestNudgesAreKnown: over many kills, the last NudgeMemory nudges of a session
-// are known, and none is typed again.
-func TestYoungestNudgesAreKnown(t *testing.T) {
+// TestNewestNudgesAreKnown: across many kills, the last NudgeMemory nudges of a
+// session are known, and none is typed again.
+func TestNewestNudgesAreKnown(t *testing.T) {
 	t.Parallel()
 	c, dir := startServer(t), t.TempDir()
 	create(t, c, "q", assassin(dir))
@@ -127,9 +127,9 @@ func TestYoungestNudgesAreKnown(t *testing.T) {
 	}
 }
 
-// TestRefusedMessageIsTriedAgain: a message longer than a line of a cooked terminal, of
-// which nothing was typed, is typed when the program leaves cooked mode. If it never
-// does, the message is given up with the reason.
+// TestRefusedMessageIsTriedAgain: a message longer than a line of a cooked
+// terminal is typed when the program leaves cooked mode. If it never does, the
+// message is given up with the reason.
 func TestRefusedMessageIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	c, dir := startServer(t), t.TempDir()

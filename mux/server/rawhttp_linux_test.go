@@ -162,7 +162,7 @@ func serverMemory(t *testing.T, c *client.Client) int64 {
 	return st.Server.MemoryBytes
 }
 
-// TestSubscribersThatVanish leave nothing behind in the server.
+// TestSubscribersThatVanish: they leave nothing behind in the server.
 func TestSubscribersThatVanish(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -201,7 +201,7 @@ func openFiles(t *testing.T, c *client.Client) int {
 	return len(fds)
 }
 
-// awaitOpenFiles waits until enough accepts that number.
+// awaitOpenFiles waits until enough accepts their number.
 func awaitOpenFiles(t *testing.T, c *client.Client, enough func(n int) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(persontest.Patience); !enough(openFiles(t, c)); {
@@ -260,7 +260,7 @@ func postTo(session, what, body string) string {
 	return fmt.Sprintf("POST /v1/sessions/%s/%s HTTP/1.1\r\nHost: mux\r\nContent-Length: %d\r\n\r\n%s", session, what, len(body), body)
 }
 
-// TestConnectionCarriesRequests one after the other, also after errors.
+// TestConnectionCarriesRequests: one after the other, even after errors.
 func TestConnectionCarriesRequests(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -288,7 +288,7 @@ func TestConnectionCarriesRequests(t *testing.T) {
 	}
 }
 
-// TestWaitingClientsThatVanish leave nothing behind in the server.
+// TestWaitingClientsThatVanish: they leave nothing behind in the server.
 func TestWaitingClientsThatVanish(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
@@ -308,8 +308,8 @@ func TestWaitingClientsThatVanish(t *testing.T) {
 	awaitOpenFiles(t, c, func(n int) bool { return n <= before+2 })
 }
 
-// TestServerEndsConnections that are idle, wait for a reply or do not read theirs;
-// none of them holds up its end.
+// TestServerEndsConnections: connections that are idle, wait for a reply or do
+// not read theirs do not delay the server's end.
 func TestServerEndsConnections(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

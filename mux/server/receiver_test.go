@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiverVar makes the test binary an agent's composer in raw mode, where Enter within
-// burstTime of other input is a newline, as in real agents. Its value is the kind:
-// "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing, "drawn",
-// "loads" and "starved" are runDrawn. "agent" is like paste, but Ctrl-U clears a line, and an unknown
-// /command is refused and stays.
+// receiverVar makes the test binary an agent's composer in raw mode, where Enter
+// within burstTime of other input is a newline, as in real agents. Its value is the
+// kind: "paste" switches mode 2004 on, "plain" does not, "mute" shows nothing. "agent"
+// is like paste, but Ctrl-U clears a line, and an unknown /command is refused and stays.
+// "drawn", "loads" and "starved" are runDrawn.
 const (
 	receiverVar = "MUX_TEST_RECEIVER"
 	burstTime   = 120 * time.Millisecond
@@ -101,7 +101,7 @@ type receiver struct {
 	text  []byte
 	last  time.Time // of the last byte other than Enter
 	paste bool
-	die   string // where it kills itself; "no": nowhere, but it repeats on the terminal what was submitted
+	die   string // where it kills itself; "no": it does not, but echoes submitted messages
 }
 
 func dieIf(now bool) {

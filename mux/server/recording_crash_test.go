@@ -14,7 +14,8 @@ import (
 	"gascity.dev/gc/mux/journal"
 )
 
-// records makes the bench's session a recorded one, as a background command is.
+// records makes the bench's session recorded, with a ring like a background
+// command's.
 func (b *journalBench) records(t *testing.T) {
 	t.Helper()
 	ring, err := process.OpenRing(filepath.Join(b.srv.settings.paths.Dir, "ring"))
@@ -101,8 +102,8 @@ func TestRecordingAfterAKill(t *testing.T) {
 	b.checkKept(t, "killed between two files", want.String())
 }
 
-// TestRecordingOfALostScreen: a lost screen loses no output, neither in the same server
-// nor in the next.
+// TestRecordingOfALostScreen: a lost screen loses no output, in the same server
+// or the next.
 func TestRecordingOfALostScreen(t *testing.T) {
 	const bad = "this one panics\r\n"
 	defer func(f func([]byte)) { feedFault = f }(feedFault)

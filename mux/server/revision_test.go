@@ -7,9 +7,9 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestRevisionsAreNotUsedAgain: no server reports a screen as unchanged to a reader that
-// has another one.
-func TestRevisionsAreNotUsedAgain(t *testing.T) {
+// TestRevisionsAreNotReused: a server never reports a screen as unchanged to a
+// reader that has another one.
+func TestRevisionsAreNotReused(t *testing.T) {
 	b := newJournalBench(t)
 	told := map[uint64]string{}
 	look := func(when string) {
@@ -44,8 +44,8 @@ func TestRevisionsAreNotUsedAgain(t *testing.T) {
 	}
 }
 
-// TestRevisionsOfTheNextSession: a reader by name notices that another session has the
-// name now.
+// TestRevisionsOfTheNextSession: a reader by name notices that the name now
+// belongs to another session.
 func TestRevisionsOfTheNextSession(t *testing.T) {
 	c := startServer(t)
 	var had uint64

@@ -9,8 +9,9 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// TestTimersOfPrograms: programs, also with limits or after a restart of the server, have
-// the timer slack of the process that started the mux, not the keeper's.
+// TestTimersOfPrograms: programs, even with limits or after a restart of the
+// server, have the timer slack of the process that started the mux, not the
+// keeper's.
 func TestTimersOfPrograms(t *testing.T) {
 	own := slackOf(t, "self")
 	c := startServer(t)
@@ -25,7 +26,7 @@ func TestTimersOfPrograms(t *testing.T) {
 	create(t, c, "later", show)
 	await(t, c, "later", `slack `+own+`\.`)
 	if os.Geteuid() != 0 {
-		return // only root may see it for other processes
+		return // only root may read it of other processes
 	}
 	st, err := c.Status(t.Context())
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNoRoomForASnapshot: a session whose journal gets no memory leaves output with the
-// program, tries again at growing intervals, and continues without a gap.
-func TestNoRoomForASnapshot(t *testing.T) {
+// TestNoSpaceForASnapshot: a session whose journal gets no memory leaves output
+// with the program, retries at growing intervals, and continues without a gap.
+func TestNoSpaceForASnapshot(t *testing.T) {
 	b := newJournalBench(t)
 	l, err := newLoop()
 	if err != nil {
@@ -92,7 +92,7 @@ func TestScreenTooLargeForASnapshot(t *testing.T) {
 	}
 	b.crash(t)
 	if !b.s.screen.lost {
-		t.Error("the screen is lost, and nobody is told")
+		t.Error("the screen is lost, and that is not reported")
 	}
 	b.write([]byte("\x1b[H\x1b[2Jfresh"))
 	if got := b.s.screen.term.ScreenText(); got != "fresh" {

@@ -8,8 +8,8 @@ import (
 	"gascity.dev/gc/store"
 )
 
-// TestMetadataOfGoneSessions: the next server removes the metadata of sessions that ended
-// with the machine, and no other.
+// TestMetadataOfGoneSessions: the next server removes only the metadata of
+// sessions that ended with the machine.
 func TestMetadataOfGoneSessions(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)

@@ -25,7 +25,7 @@ var aliveStat = regexp.MustCompile(`\) [SRD] `)
 // stranger is a uid that is not this process's.
 const stranger = 64003
 
-// planted is a directory that others share, with what a stranger left in it.
+// planted is a shared directory with a stranger's files.
 type planted struct {
 	t      *testing.T
 	p      api.Paths
@@ -64,8 +64,9 @@ func (x *planted) state() {
 	x.check(unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 }
 
-// TestPlantedState: whatever others put in place of the socket and the state directory,
-// nothing of this user is signalled, created, changed or waited for.
+// TestPlantedState: whatever others put in place of the socket and the state
+// directory, none of this user's processes is signalled, and no file is
+// created, changed or waited for.
 func TestPlantedState(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(x *planted){

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTypedWhileTheServerDies: lines typed while the server is killed again and again
-// arrive once each and in order. At most one write in flight per kill is lost, and the
-// client learns how many bytes.
+// TestTypedWhileTheServerDies: lines typed while the server is killed
+// repeatedly arrive once each and in order. At most one write in flight per
+// kill is lost, and the client learns how many bytes.
 func TestTypedWhileTheServerDies(t *testing.T) {
 	t.Parallel()
 	c := attachServer(t)

@@ -6,8 +6,9 @@ import (
 	"gascity.dev/gc/mux/journal"
 )
 
-// TestTypist: the next server knows how far a client's input came, until too many other
-// clients came. A write during the kill is resolved and reported.
+// TestTypist: the next server knows how much of a client's input arrived,
+// unless too many other clients followed. A write during the kill is resolved
+// and reported.
 func TestTypist(t *testing.T) {
 	b := newJournalBench(t)
 	at := func(id uint64) *journal.Typist {
@@ -26,7 +27,7 @@ func TestTypist(t *testing.T) {
 	m.End(4)
 	m.Skip(3)
 	if m = at(7); !m.Known || m.Done != 7 || m.Next != 7 {
-		t.Errorf("after 4 bytes and 3 that nobody was to have: %+v", m.TypedEntry)
+		t.Errorf("after 4 bytes and 3 skipped ones: %+v", m.TypedEntry)
 	}
 	m.Begin(5)
 	if m = at(7); m.Done != 7 || m.Next != 12 {
@@ -41,7 +42,7 @@ func TestTypist(t *testing.T) {
 		at(id)
 	}
 	if !at(7).Known {
-		t.Error("it is forgotten although there was room")
+		t.Error("it is forgotten although there was space")
 	}
 	for id := uint64(200); id < 200+journal.TypedClients; id++ {
 		at(id)

@@ -48,7 +48,7 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// a waiter that leaves in the moment it gets the lock passes it on
+// a waiter that leaves at the moment it gets the lock passes it on
 func TestFIFOGrantedAndLeft(t *testing.T) {
 	for range 200 {
 		l := New()

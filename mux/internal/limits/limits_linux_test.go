@@ -22,8 +22,8 @@ func fakeGroup(t *testing.T, dir, controllers string) {
 	}
 }
 
-// TestCgroupOfALimit: the group that gives the controllers is used, and what
-// they are set to is what was asked for.
+// TestCgroupOfALimit: the group that delegates the controllers is used, and
+// they are set to the limits.
 func TestCgroupOfALimit(t *testing.T) {
 	top := t.TempDir()
 	own := filepath.Join(top, "user", "scope")
@@ -40,7 +40,7 @@ func TestCgroupOfALimit(t *testing.T) {
 		}
 	}
 	l := api.Limits{MemoryBytes: 1 << 20, PIDs: 7, CPUs: 1.5, OpenFiles: 99}
-	// Files are not the kernel's: nothing answers "+memory".
+	// These are plain files: writing "+memory" has no effect.
 	if err := os.Chmod(filepath.Join(own, "cgroup.subtree_control"), 0o444); err != nil {
 		t.Fatal(err)
 	}

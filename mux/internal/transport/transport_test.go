@@ -60,15 +60,15 @@ func hears(r *bufio.Reader) (method string) {
 
 const aStatus = "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"version\":\"x\"}"
 
-// says answers requests until the tr hangs up.
+// says answers requests until the transport hangs up.
 func says(conn net.Conn, r *bufio.Reader, answer string) {
 	for hears(r) != "" {
 		_, _ = io.WriteString(conn, answer)
 	}
 }
 
-// TestConnectionIsKept while replies are read to their end, also those that are
-// errors, and not after one that was given up or that says so.
+// TestConnectionIsKept: a connection is kept while replies, errors included,
+// are read to their end, and not after one that was given up or that closes it.
 func TestConnectionIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
@@ -93,11 +93,11 @@ func TestConnectionIsKept(t *testing.T) {
 	}
 }
 
-// TestConnectionThatEnded while it was idle costs nothing. A request that the server
-// may have read is made again only if it is a GET.
+// TestConnectionThatEnded: a connection that ended while idle fails no request.
+// A request that the server may have read is repeated only if it is a GET.
 func TestConnectionThatEnded(t *testing.T) {
 	for name, c := range map[string]struct {
-		hears       bool // the second request, and hangs up then
+		hears       bool // reads the second request, then hangs up
 		method      string
 		dials, made int32
 	}{
@@ -225,7 +225,8 @@ func TestRefusedBeforeItWasSent(t *testing.T) {
 	}
 }
 
-// TestIdleConnections are few, and none remain after IdleTime or CloseIdleConnections.
+// TestIdleConnections: few are kept, and none after IdleTime or
+// CloseIdleConnections.
 func TestIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open atomic.Int32
@@ -303,7 +304,7 @@ func TestWhile(t *testing.T) {
 	}
 }
 
-// TestKeptConnection is used by the next request, unless it was idle for too long.
+// TestKeptConnection: the next request uses it unless it was idle for too long.
 func TestKeptConnection(t *testing.T) {
 	const limit = time.Second
 	for _, c := range []struct {

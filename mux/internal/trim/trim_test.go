@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestTrimAtRest: memory goes back once, after the work, and not during it;
-// little work is not worth it.
-func TestTrimAtRest(t *testing.T) {
+// TestTrimWhenIdle: memory is released once, after the work and not during it,
+// and not after little work.
+func TestTrimWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Trimmer
 		for range 5 {
@@ -28,7 +28,7 @@ func TestTrimAtRest(t *testing.T) {
 			t.Fatalf("after the work: state %d, nothing went back", tr.state.Load())
 		}
 		if n := returned() - before; n < 32<<20 {
-			t.Errorf("%d bytes went back of 64 MiB that nobody needs", n)
+			t.Errorf("%d of 64 MiB of unused memory were released", n)
 		}
 
 		tr.Worth = 1 << 40
@@ -42,7 +42,7 @@ func TestTrimAtRest(t *testing.T) {
 	})
 }
 
-// touchMemory uses so many bytes and drops them.
+// touchMemory uses n bytes and drops them.
 func touchMemory(n int) {
 	p := make([]byte, n)
 	for i := 0; i < n; i += 4096 {
@@ -50,7 +50,7 @@ func touchMemory(n int) {
 	}
 }
 
-// returned is how much memory this process has given back to the system.
+// returned is how much memory this process has released to the system.
 func returned() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gascity.dev/gc/mux/api"
@@ -28,9 +27,6 @@ func (p *Provider) Seen(ctx context.Context, name string) error {
 	info, err := p.live(ctx, name)
 	if err == nil {
 		err = p.send(ctx, func(c *client.Client) error { return c.Seen(ctx, info.ID) })
-	}
-	if errors.Is(err, api.ErrExited) {
-		err = errors.Join(runtime.ErrSessionNotFound, err)
 	}
 	if err != nil {
 		return fmt.Errorf("seen %s: %w", name, err)
@@ -114,9 +110,6 @@ func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) e
 	if err == nil {
 		r := api.RespondRequest{ID: a.RequestID, Action: a.Action}
 		err = p.send(ctx, func(c *client.Client) error { return c.Respond(ctx, info.ID, r) })
-	}
-	if errors.Is(err, api.ErrExited) {
-		err = errors.Join(runtime.ErrSessionNotFound, err)
 	}
 	if err != nil {
 		return fmt.Errorf("answer %s: %w", name, err)

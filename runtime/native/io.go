@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/driver"
 )
 
 // Attach implements runtime.Provider.
@@ -104,7 +105,7 @@ func (p *Provider) SendKeys(ctx context.Context, name string, names ...string) e
 		return fmt.Errorf("keys %s: %w", name, convert(err)) // ErrUnknownKey also without a session
 	}
 	err := p.send(ctx, func(c *client.Client) error { return c.Keys(ctx, name, names, false) })
-	return bestEffort("keys", name, err)
+	return driver.BestEffort("keys", name, err)
 }
 
 // Peek implements runtime.Provider.
@@ -123,7 +124,7 @@ func (p *Provider) Peek(ctx context.Context, name string, lines int) (string, er
 // ClearScrollback implements runtime.Provider.
 func (p *Provider) ClearScrollback(ctx context.Context, name string) error {
 	err := p.query(ctx, func(c *client.Client) error { return c.ClearHistory(ctx, name) })
-	return bestEffort("clear", name, err)
+	return driver.BestEffort("clear", name, err)
 }
 
 // WaitFor implements runtime.Waiter. It waits again after a restart of the server.

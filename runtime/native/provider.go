@@ -243,14 +243,14 @@ func (p *Provider) send(ctx context.Context, f func(*client.Client) error) error
 	return convert(err)
 }
 
-// convert maps the multiplexer's errors to the contract's. Without a server there are
-// no sessions: ErrSessionNotFound.
+// convert maps the multiplexer's errors to the contract's. ErrSessionNotFound also means
+// that there is no server, or that the session has exited.
 func convert(err error) error {
 	var to error
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, api.ErrNoServer), errors.Is(err, api.ErrNotFound):
+	case errors.Is(err, api.ErrNoServer), errors.Is(err, api.ErrNotFound), errors.Is(err, api.ErrExited):
 		to = runtime.ErrSessionNotFound
 	case errors.Is(err, api.ErrExists):
 		to = runtime.ErrSessionExists
@@ -301,10 +301,7 @@ func (c *converted) Error() string {
 
 func (c *converted) Unwrap() []error { return []error{c.to, c.err} }
 
-// gone reports whether err means that there is no running session.
-func gone(err error) bool {
-	return errors.Is(err, runtime.ErrSessionNotFound) || errors.Is(err, api.ErrExited)
-}
+func gone(err error) bool { return errors.Is(err, runtime.ErrSessionNotFound) }
 
 // get returns the session of the name, running or exited.
 func (p *Provider) get(ctx context.Context, name string) (api.SessionInfo, error) {

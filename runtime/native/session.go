@@ -30,42 +30,25 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 			return nil
 		}
 	}
-	if gone(err) {
-		return nil
-	}
-	return fmt.Errorf("stop %s: %w", name, err)
+	return driver.BestEffort("stop", name, err)
 }
 
 // Interrupt implements runtime.Provider.
 func (p *Provider) Interrupt(ctx context.Context, name string) error {
 	err := p.query(ctx, func(c *client.Client) error { return c.Interrupt(ctx, name) })
-	return bestEffort("interrupt", name, err)
-}
-
-// bestEffort drops errors that mean that there is no running session.
-func bestEffort(what, name string, err error) error {
-	if err == nil || gone(err) {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", what, name, err)
+	return driver.BestEffort("interrupt", name, err)
 }
 
 // IsRunning implements runtime.Provider.
 func (p *Provider) IsRunning(ctx context.Context, name string) (bool, error) {
 	_, err := p.live(ctx, name)
-	if err != nil && !gone(err) {
-		return false, fmt.Errorf("state of %s: %w", name, err)
-	}
-	return err == nil, nil
+	return driver.YesNo(true, "state of", name, err)
 }
 
 // IsAttached implements runtime.Provider.
 func (p *Provider) IsAttached(ctx context.Context, name string) (bool, error) {
 	info, err := p.live(ctx, name)
-	if err != nil && !gone(err) {
-		return false, fmt.Errorf("clients of %s: %w", name, err)
-	}
-	return err == nil && info.Attached > 0, nil
+	return driver.YesNo(info.Attached > 0, "clients of", name, err)
 }
 
 // ProcessAlive implements runtime.Provider.
@@ -78,10 +61,7 @@ func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string
 		alive, err = c.ProcessAlive(ctx, name, names)
 		return err
 	})
-	if err != nil && !gone(err) {
-		return false, fmt.Errorf("processes of %s: %w", name, err)
-	}
-	return err == nil && alive, nil
+	return driver.YesNo(alive, "processes of", name, err)
 }
 
 // ListRunning implements runtime.Provider. Background commands, which the mux hosts
@@ -190,7 +170,7 @@ func (p *Provider) GetMeta(ctx context.Context, name, key string) (string, error
 // RemoveMeta implements runtime.Provider.
 func (p *Provider) RemoveMeta(ctx context.Context, name, key string) error {
 	err := p.query(ctx, func(c *client.Client) error { return c.RemoveMeta(ctx, name, key) })
-	return bestEffort("remove meta of", name, err)
+	return driver.BestEffort("remove meta of", name, err)
 }
 
 // ConfigureServer implements runtime.ServerLifecycleProvider.

@@ -54,10 +54,7 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 	if err == nil {
 		err = p.end(ctx, s)
 	}
-	if err != nil && !gone(err) {
-		return fmt.Errorf("stop %s: %w", name, err)
-	}
-	return nil
+	return driver.BestEffort("stop", name, err)
 }
 
 // end ends a session's process tree and removes its files.
@@ -95,10 +92,7 @@ func (p *Provider) Interrupt(_ context.Context, name string) error {
 // IsRunning implements runtime.Provider.
 func (p *Provider) IsRunning(_ context.Context, name string) (bool, error) {
 	_, err := p.live(name)
-	if err != nil && !gone(err) {
-		return false, fmt.Errorf("state of %s: %w", name, err)
-	}
-	return err == nil, nil
+	return driver.YesNo(true, "state of", name, err)
 }
 
 // IsAttached implements runtime.Provider: always false.
@@ -142,17 +136,11 @@ func (p *Provider) ProcessAlive(_ context.Context, name string, names []string) 
 		return true, nil
 	}
 	s, err := p.live(name)
-	if gone(err) {
-		return false, nil
-	}
 	alive := false
 	if err == nil {
 		alive, err = s.runs(names)
 	}
-	if err != nil {
-		return false, fmt.Errorf("processes of %s: %w", name, err)
-	}
-	return alive, nil
+	return driver.YesNo(alive, "processes of", name, err)
 }
 
 // runs reports whether a process of the session has one of the names.

@@ -45,7 +45,7 @@ const (
 // ClearScrollback implements runtime.Provider.
 func (p *Provider) ClearScrollback(ctx context.Context, name string) error {
 	_, err := p.query(ctx, "clear-history", "-t", target(name))
-	return bestEffort("clear", name, err)
+	return driver.BestEffort("clear", name, err)
 }
 
 // ownName maps keys that tmux spells differently from the contract.
@@ -99,7 +99,7 @@ func (p *Provider) SendKeys(ctx context.Context, name string, keys ...string) er
 	if err == nil {
 		err = p.sendKeys(ctx, name, v.target, keys)
 	}
-	return bestEffort("keys", name, err)
+	return driver.BestEffort("keys", name, err)
 }
 
 func (p *Provider) sendKeys(ctx context.Context, name, target string, keys []string) error {

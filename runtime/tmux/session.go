@@ -22,44 +22,28 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 	if err == nil {
 		err = p.end(ctx, v)
 	}
-	if err != nil && !gone(err) {
-		return fmt.Errorf("stop %s: %w", name, err)
-	}
 	if err == nil {
 		p.tidy(ctx)
 	}
-	return nil
+	return driver.BestEffort("stop", name, err)
 }
 
 // Interrupt implements runtime.Provider.
 func (p *Provider) Interrupt(ctx context.Context, name string) error {
 	_, err := p.once(ctx, target(name), "send-keys", "-t", target(name), "C-c")
-	return bestEffort("interrupt", name, err)
-}
-
-func bestEffort(what, name string, err error) error {
-	if err == nil || gone(err) {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", what, name, err)
+	return driver.BestEffort("interrupt", name, err)
 }
 
 // IsRunning implements runtime.Provider.
 func (p *Provider) IsRunning(ctx context.Context, name string) (bool, error) {
 	_, err := p.live(ctx, name)
-	if err != nil && !gone(err) {
-		return false, fmt.Errorf("state of %s: %w", name, err)
-	}
-	return err == nil, nil
+	return driver.YesNo(true, "state of", name, err)
 }
 
 // IsAttached implements runtime.Provider.
 func (p *Provider) IsAttached(ctx context.Context, name string) (bool, error) {
 	v, err := p.live(ctx, name)
-	if err != nil && !gone(err) {
-		return false, fmt.Errorf("clients of %s: %w", name, err)
-	}
-	return err == nil && v.attached > 0, nil
+	return driver.YesNo(v.attached > 0, "clients of", name, err)
 }
 
 // ProcessAlive implements runtime.Provider.
@@ -68,16 +52,11 @@ func (p *Provider) ProcessAlive(ctx context.Context, name string, names []string
 		return true, nil
 	}
 	v, err := p.live(ctx, name)
-	if gone(err) {
-		return false, nil
-	}
+	alive := false
 	if err == nil {
-		var alive bool
-		if alive, err = v.alive(names); err == nil {
-			return alive, nil
-		}
+		alive, err = v.alive(names)
 	}
-	return false, fmt.Errorf("processes of %s: %w", name, err)
+	return driver.YesNo(alive, "processes of", name, err)
 }
 
 func (v pane) alive(names []string) (bool, error) {
@@ -196,7 +175,7 @@ func (p *Provider) GetMeta(ctx context.Context, name, key string) (string, error
 // RemoveMeta implements runtime.Provider.
 func (p *Provider) RemoveMeta(ctx context.Context, name, key string) error {
 	_, err := p.query(ctx, "set-environment", "-u", "-t", target(name), metaVar(key))
-	return bestEffort("remove meta of", name, err)
+	return driver.BestEffort("remove meta of", name, err)
 }
 
 // CopyTo implements runtime.Provider.

@@ -56,6 +56,7 @@ var arrows = map[string][]string{
 	"mux/internal/limits":    {"mux/api", "mux/internal/sys"},
 	"mux/internal/attached":  {"mux/api", "mux/keys", "mux/journal", "internal/clock", "vt"},
 	"mux/internal/fifo":      {"mux/api"},
+	"mux/internal/loop":      {},
 	"mux/internal/nudge":     {"mux/api", "mux/keys", "mux/journal", "mux/internal/fifo", "mux/internal/sys", "vt", "internal/rule", "internal/status", "internal/clock"},
 	"mux/internal/queue":     {"mux/api", "store", "internal/clock"},
 	"mux/internal/trim":      {},
@@ -69,7 +70,7 @@ var arrows = map[string][]string{
 	"mux":              {"mux/keeper", "mux/server"},
 	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt", "internal/clock"},
 	"mux/server": {
-		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/fifo", "mux/internal/limits", "mux/internal/nudge", "mux/internal/queue", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/fifo", "mux/internal/limits", "mux/internal/loop", "mux/internal/nudge", "mux/internal/queue", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
 		"internal/acp/control",
 	},

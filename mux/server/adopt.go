@@ -82,7 +82,7 @@ func (ad *adoption) restoreSession(a adopted) {
 		s.screen.recover()
 		s.tty.fixSize()
 	}()
-	if err := srv.loop.add(s); err != nil {
+	if err := srv.loop.Add(&s.tty); err != nil {
 		s.mu.Lock()
 		s.tty.eof = true // the descriptor of an ended session is no terminal
 		s.mu.Unlock()

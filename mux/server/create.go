@@ -136,7 +136,7 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 			slog.Warn("cannot give a session to the new keeper", "session", s.rec.ID, "error", err)
 		}
 	}
-	if err := srv.loop.add(s); err != nil {
+	if err := srv.loop.Add(&s.tty); err != nil {
 		srv.lifetime.work.Go(func() { _ = srv.reaper.kill(context.Background(), s, 0) }) // nobody would read its output
 		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}

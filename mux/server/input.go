@@ -112,7 +112,7 @@ func (i *input) write(ctx context.Context, p []byte, patience time.Duration) (in
 			i.space = make(chan struct{})
 		}
 		space := i.space
-		s.srv.loop.armLocked(s)
+		s.srv.loop.Arm(&s.tty)
 		s.mu.Unlock()
 		err = waitSpace(ctx, space, patience)
 		s.mu.Lock()

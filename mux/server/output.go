@@ -41,7 +41,7 @@ func (o *output) resume() {
 	}
 	s.activity.notSilent()
 	o.wake()
-	s.srv.loop.armLocked(s)
+	s.srv.loop.Arm(&s.tty)
 }
 
 // wake wakes a reader that waits until output is not held. mu is held.
@@ -50,4 +50,12 @@ func (o *output) wake() {
 		close(o.resumed)
 		o.resumed = nil
 	}
+}
+
+// resumption returns the channel that closes when output is read again. mu is held.
+func (o *output) resumption() <-chan struct{} {
+	if o.resumed == nil {
+		o.resumed = make(chan struct{})
+	}
+	return o.resumed
 }

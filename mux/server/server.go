@@ -18,6 +18,7 @@ import (
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/exec"
 	"gascity.dev/gc/mux/internal/attached"
+	"gascity.dev/gc/mux/internal/loop"
 	"gascity.dev/gc/mux/internal/queue"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
@@ -32,7 +33,7 @@ import (
 // mu guards the parts that say so. It is taken before a session's mu.
 type server struct {
 	settings settings
-	loop     *loop
+	loop     *loop.Loop
 	db       *store.DB
 	clock    *clock.Clock // for all times that are compared later
 	lifetime lifetime
@@ -149,7 +150,7 @@ func (srv *server) open(control int, left *adoption) error {
 	if err := srv.keeper.adoptLock(entries); err != nil {
 		return err
 	}
-	if srv.loop, err = newLoop(); err != nil {
+	if srv.loop, err = loop.New(srv.lifetime.done); err != nil {
 		return err
 	}
 	if srv.db, err = openState(srv.settings.paths.Db()); err != nil {

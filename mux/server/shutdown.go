@@ -28,7 +28,7 @@ func (srv *server) close() {
 	go func() {
 		defer close(finished)
 		srv.api.conns.Wait()
-		srv.loop.close()
+		srv.loop.Close()
 		srv.lifetime.work.Wait()
 	}()
 	late := time.NewTimer(lastWork)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gascity.dev/gc/mux/internal/loop"
 	"gascity.dev/gc/mux/journal"
 	"golang.org/x/sys/unix"
 )
@@ -15,11 +16,11 @@ import (
 // with the program, retries at growing intervals, and continues without a gap.
 func TestNoSpaceForASnapshot(t *testing.T) {
 	b := newJournalBench(t)
-	l, err := newLoop()
+	l, err := loop.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
+	defer l.Close()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -44,10 +45,7 @@ func TestNoSpaceForASnapshot(t *testing.T) {
 		}
 		return nil
 	}
-	b.s.mu.Lock()
-	err = l.add(b.s)
-	b.s.mu.Unlock()
-	if err != nil {
+	if err := l.Add(&b.s.tty); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Repeat("a line of output\r\n", 4*journal.SegmentLeast/18)
@@ -71,7 +69,7 @@ func TestNoSpaceForASnapshot(t *testing.T) {
 			t.Errorf("try %d came after %v, want %v", i, d, least)
 		}
 	}
-	l.remove(b.s)
+	l.Remove(&b.s.tty)
 	unix.Close(b.s.tty.fd)
 	r.Close()
 }

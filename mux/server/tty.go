@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/loop"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/journal"
 	"golang.org/x/sys/unix"
@@ -16,10 +17,35 @@ import (
 type tty struct {
 	s     *session
 	fd    int    // the terminal's master; -1 after the end
-	token uint64 // in the readiness loop
 	eof   bool   // the terminal has no more output
 	stdin *stdin // nil on a terminal
 }
+
+var _ loop.Terminal = (*tty)(nil)
+
+// Lock locks the session.
+func (t *tty) Lock() { t.s.mu.Lock() }
+
+// TryLock locks the session if it is not locked.
+func (t *tty) TryLock() bool { return t.s.mu.TryLock() }
+
+// Unlock unlocks the session.
+func (t *tty) Unlock() { t.s.mu.Unlock() }
+
+// FD returns the terminal's descriptor; -1 after the end. mu is held.
+func (t *tty) FD() int { return t.fd }
+
+// Writable wakes the writer that waits for space. mu is held.
+func (t *tty) Writable() { t.s.input.writable() }
+
+// Wants reports whether output is to be read, and whether input waits for space. mu is
+// held.
+func (t *tty) Wants() (output, space bool) {
+	return !t.eof && !t.s.output.held(), t.s.input.wantsWrite()
+}
+
+// Resumed returns a channel that is closed when output is read again. mu is held.
+func (t *tty) Resumed() <-chan struct{} { return t.s.output.resumption() }
 
 // What one session may read, and how long, before it is another one's turn: a few bytes
 // can cause much work.
@@ -36,7 +62,7 @@ func (t *tty) close() {
 	if t.closed() {
 		return
 	}
-	t.s.srv.loop.remove(t.s)
+	t.s.srv.loop.Remove(t)
 	unix.Close(t.fd)
 	t.fd = -1
 	t.stdin.close()
@@ -83,9 +109,9 @@ func (t *tty) setSize(cols, rows int) error {
 	return unix.IoctlSetWinsize(t.fd, unix.TIOCSWINSZ, &ws)
 }
 
-// turn reads what the terminal has, at most turnBytes, and feeds it to the screen. It
+// Turn reads what the terminal has, at most turnBytes, and feeds it to the screen. It
 // reports whether to call it again. mu is held.
-func (t *tty) turn(writable bool) (again bool) {
+func (t *tty) Turn(writable bool) (again bool) {
 	s := t.s
 	if t.closed() {
 		return false
@@ -153,7 +179,7 @@ func (t *tty) reopened() {
 	defer s.mu.Unlock()
 	if s.life.dead == nil && !t.closed() {
 		t.eof = false
-		s.srv.loop.armLocked(s)
+		s.srv.loop.Arm(t)
 	}
 }
 

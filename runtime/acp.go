@@ -87,16 +87,16 @@ func (f fingerprint) launch(cfg Config) {
 }
 
 // server adds an MCP server. A credential counts by its name: rotating a key
-// restarts nothing. The command of gc's own server is where gc is installed, which is
-// no configuration.
+// restarts nothing. Command and Env of gc's own server are no configuration: where gc
+// is installed, and the agent's own variables.
 func (f fingerprint) server(s MCPServer) {
 	f.text("name", s.Name)
 	f.text("type", s.Type)
 	if s.Name != MCPSelf {
 		f.text("command", s.Command)
+		f.values("env", s.Env, IsServingCredential)
 	}
 	f.list("args", s.Args)
-	f.values("env", s.Env, IsServingCredential)
 	f.text("url", s.URL)
 	f.values("headers", s.Headers, isCredentialHeader)
 }

@@ -45,6 +45,7 @@ func TestFingerprintOfACP(t *testing.T) {
 		"resume id":        {func(c *runtime.Config) { c.ResumeID = "s1" }, false},
 		"no servers":       {func(c *runtime.Config) { c.MCPServers = nil }, true},
 		"gc moved":         {func(c *runtime.Config) { c.MCPServers[0].Command = "/opt/gc" }, false},
+		"gc env":           {func(c *runtime.Config) { c.MCPServers[0].Env = map[string]string{"GC_MUX_SOCKET": "/s"} }, false},
 		"gc args":          {func(c *runtime.Config) { c.MCPServers[0].Args = nil }, true},
 		"server command":   {func(c *runtime.Config) { c.MCPServers[1].Command = "other" }, true},
 		"server env":       {func(c *runtime.Config) { c.MCPServers[1].Env["DB_HOST"] = "b" }, true},

@@ -85,7 +85,7 @@ func (s *Spec) Prompt(inst Instance) (string, error) {
 	if text == "" && s.Resolved.Origins["prompt_mode"].Source == "default" {
 		return "", nil
 	}
-	full := s.renamed(runtime.Beacon(s.City.Name(), s.Name(), inst.At, s.Resolved.SupportsHooks))
+	full := s.beacon(inst)
 	if text != "" && !inst.Resume {
 		full += "\n\n" + text
 	}
@@ -93,6 +93,10 @@ func (s *Spec) Prompt(inst Instance) (string, error) {
 		return "", &StartError{Msg: "the prompt contains a NUL byte", Help: "prompts are text"}
 	}
 	return full, nil
+}
+
+func (s *Spec) beacon(inst Instance) string {
+	return s.renamed(runtime.Beacon(s.City.Name(), s.Name(), inst.At, s.Resolved.SupportsHooks))
 }
 
 // renamed replaces "gc" in a beacon with gc's name here.
@@ -111,6 +115,7 @@ func (s *Spec) addPrompt(cfg *runtime.Config, inst Instance) error {
 	if err != nil || prompt == "" {
 		return err
 	}
+	addMessage(cfg, prompt, s.beacon(inst))
 	cfg.PromptSuffix = shell.Quote(prompt)
 	if s.Resolved.PromptMode == config.PromptFlag {
 		cfg.PromptFlag = s.Resolved.PromptFlag

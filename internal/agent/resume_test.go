@@ -55,9 +55,12 @@ func TestWhoResumes(t *testing.T) {
 		talker + "lifecycle = \"one_shot\"\n": false,
 		strings.Replace(talker, "session_id_flag", "instructions_file", 1): false,
 	} {
-		if got := specs(t, t.TempDir(), toml)[0].Resumes(); got != want {
+		if got := specs(t, t.TempDir(), toml)[0].Resumes("native"); got != want {
 			t.Errorf("%v, want %v for %s", got, want, toml)
 		}
+	}
+	if of := specs(t, t.TempDir(), "[[agents]]\nname = \"a\"\nprovider = \"codex\"\nsession = \"acp\"\n")[0]; !of.Resumes("acp") || of.Resumes("native") {
+		t.Error("over acp the agent keeps its conversations itself, whatever flags its program has on a terminal")
 	}
 	form := regexp.MustCompile("^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
 	a, b := NewConversation(), NewConversation()

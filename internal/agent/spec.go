@@ -226,6 +226,9 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	if !s.remote() {
 		cfg.BaseEnv = config.Inherit(o.Environ, slices.Concat(c.Daemon.InheritEnv, r.InheritEnv))
 	}
+	if err := s.addACP(&cfg, o); err != nil {
+		return cfg, err
+	}
 	s.Hashes, s.Digest = hashes(cfg), digest(r, cfg)
 	return cfg, s.addOthers(cfg, o)
 }
@@ -358,7 +361,13 @@ func (s *Spec) StartConfig(inst Instance) (runtime.Config, error) {
 	cfg.Env["GC_SESSION_ID"] = inst.ID
 	cfg.Env["GC_RUNTIME_EPOCH"] = strconv.FormatInt(inst.Epoch, 10)
 	cfg.Env["GC_INSTANCE_TOKEN"] = inst.Token
+	if err := s.startServers(&cfg); err != nil {
+		return cfg, err
+	}
 	cfg.Command = s.converse(cfg.Command, inst)
+	if err := s.startACP(&cfg, inst); err != nil {
+		return cfg, err
+	}
 	return cfg, s.addPrompt(&cfg, inst)
 }
 

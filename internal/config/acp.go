@@ -83,6 +83,8 @@ func checkRule(out *toml.Report, at Pos, key, rule string) {
 		out.Add(at, hint, "%s: rule %q: %q is not a kind of tool call", key, clip(rule), clip(kind))
 	case hasGlob && (strings.TrimSpace(glob) == "" || badText(glob)):
 		out.Add(at, `write "`+kind+`" for every call of the kind, or "`+kind+`:GLOB"`, "%s: rule %q has no pattern", key, clip(rule))
+	case kind != "execute" && (strings.HasPrefix(strings.TrimSpace(glob), "~") || slices.Contains(strings.Split(glob, "/"), "..")):
+		out.Add(at, "write a path below the work dir, or an absolute one", "%s: rule %q matches no path", key, clip(rule))
 	}
 }
 
@@ -94,6 +96,9 @@ const HostACP = "acp"
 func (c *City) HostedBy(selected, session, own string) string {
 	switch selected {
 	case "auto":
+		if own == selected {
+			own = ""
+		}
 		return cmp.Or(own, "native")
 	case "hybrid":
 		for _, pattern := range c.Session.RemoteMatch {

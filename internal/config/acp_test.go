@@ -19,11 +19,13 @@ func TestProblemsOfACP(t *testing.T) {
 		{"no command, of the city", "[session]\nprovider = \"acp\"\n[[agents]]\nname = \"a\"\nstart_command = \"x\"\n", []string{
 			`5:3 agent "a": session = "acp", but its start_command has no acp_command`}},
 		{"unknown key", agent + "[agents.acp]\npermision = \"ask\"\n", []string{`8:1 unknown key "permision" in [[agents]].acp | did you mean "permission"?`}},
-		{"words", agent + "[agents.acp]\npermission = \"allowread\"\nallow = [\"excute:go *\", \"edit:\"]\ndeny = [\"delete\", \"rm\"]\n", []string{
+		{"words", agent + "[agents.acp]\npermission = \"allowread\"\nallow = [\"excute:go *\", \"edit:\"]\ndeny = [\"delete\", \"rm\", \"edit:~/x\", \"read:../x\", \"execute:cat ../x\"]\n", []string{
 			`8:1 agent "a": acp.permission: "allowread" is not valid | did you mean "allow-read"?`,
 			`9:1 agent "a": acp.allow: rule "excute:go *": "excute" is not a kind of tool call | did you mean "execute"? kinds: read, edit,`,
 			`9:1 agent "a": acp.allow: rule "edit:" has no pattern | write "edit" for every call`,
-			`10:1 agent "a": acp.deny: rule "rm": "rm" is not a kind`}},
+			`10:1 agent "a": acp.deny: rule "rm": "rm" is not a kind`,
+			`10:1 agent "a": acp.deny: rule "edit:~/x" matches no path | write a path below the work dir`,
+			`10:1 agent "a": acp.deny: rule "read:../x" matches no path`}},
 		{"former keys", "[session.acp]\nnudge_busy_timeout = \"60s\"\noutput_lines = 100\nhandshake_timeout = \"0s\"\n", []string{
 			`4:1 session.acp.nudge_busy_timeout no longer exists | remove it: a message waits in the agent's queue`,
 			`5:1 session.acp.output_lines no longer exists | remove it: gc peek`,

@@ -191,12 +191,15 @@ func (sr *starter) relaunch(ag *agentState) {
 	sr.l.begin(ag, opRelaunch)
 	spec, r := ag.spec, &ag.seen.Record
 	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token, At: time.Now()}
-	inst.Conversation, inst.Resume = converse(r, spec)
+	inst.Conversation, inst.Resume = converse(r, spec, sr.o.ProviderName)
 	limit, live := sr.limit(spec), ag.seen.Hashes.Live
 	sr.ops.Go(func() {
 		ctx, cancel := context.WithTimeout(sr.ops.ctx, limit)
 		defer cancel()
 		cfg, err := spec.StartConfig(inst)
+		if err == nil {
+			err = spec.WriteServers(&cfg)
+		}
 		if err == nil {
 			err = warm.Relaunch(ctx, spec.Session, cfg)
 		}

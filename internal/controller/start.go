@@ -33,7 +33,7 @@ func (sr *starter) begin(ag *agentState, why string) {
 	inst := agent.NewInstance(r.Epoch+1, now)
 	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
 	r.StartedWith, r.Host, r.Served, r.Finished = ag.spec.Hashes.Core, sr.o.ProviderName, false, false
-	inst.Conversation, inst.Resume = converse(r, ag.spec)
+	inst.Conversation, inst.Resume = converse(r, ag.spec, sr.o.ProviderName)
 	if ag.oneShot() {
 		r.Job = session.Job{Run: sr.runID, Hash: ag.spec.Hashes.Core}
 	}
@@ -58,14 +58,23 @@ func (sr *starter) begin(ag *agentState, why string) {
 	})
 }
 
-// converse chooses the conversation of the next incarnation and records it.
-func converse(r *session.Record, s *agent.Spec) (id string, resume bool) {
-	by := s.Resolved.Provider
-	if !s.Resumes() || r.ConversesBy != by {
+// converse chooses the conversation of the next incarnation and records it. An agent
+// over ACP begins one by itself and says which; see [starter.conversed].
+func converse(r *session.Record, s *agent.Spec, selected string) (id string, resume bool) {
+	host, by := s.HostedBy(selected), s.Resolved.Provider
+	acp := host == config.HostACP
+	if acp {
+		by += "/acp" // the program has one mode per store of conversations
+	}
+	if !s.Resumes(host) || r.ConversesBy != by {
 		r.Conversation, r.Conversed = "", false
 	}
 	r.Resumed = r.Conversation != "" && r.Conversed
-	if !r.Resumed && s.Resolved.SessionIDFlag != "" {
+	switch {
+	case r.Resumed:
+	case acp:
+		r.Conversation, r.ConversesBy, r.Conversed = "", by, false
+	case s.Resolved.SessionIDFlag != "":
 		r.Conversation, r.ConversesBy, r.Conversed = agent.NewConversation(), by, false
 	}
 	return r.Conversation, r.Resumed
@@ -109,6 +118,9 @@ func launch(ctx context.Context, p runtime.Provider, spec *agent.Spec, inst agen
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cfg, err := spec.StartConfig(inst)
+	if err == nil {
+		err = spec.WriteServers(&cfg)
+	}
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,6 +119,12 @@ func (s *surveyor) agent(r *config.Resolved) {
 	}
 	s.says(about, command)
 	s.programs(r, r.Command)
+	ofCity := !strings.HasPrefix(r.Origins["acp_command"].Source, "preset ")
+	if r.ACPCommand != "" && (ofCity || r.Session == config.HostACP || r.Session == "hybrid") {
+		s.says(about+", over acp", r.ACPCommand)
+		s.programs(r, r.ACPCommand)
+	}
+	s.servers(r, about)
 	if r.Session != s.city.Session.Provider {
 		s.host(about+", sessions", r.Session)
 	}
@@ -145,6 +152,34 @@ func (s *surveyor) agent(r *config.Resolved) {
 	for _, path := range append(slices.Clone(r.Fragments), present(r.PromptTemplate)...) {
 		s.check(config.Place(s.city.Dir, path))
 	}
+}
+
+// servers adds the MCP servers that the agent runs, or sends what it works on.
+func (s *surveyor) servers(r *config.Resolved, about string) {
+	for _, name := range r.MCPServers {
+		m, ok := s.city.MCPServer(name)
+		switch {
+		case !ok: // gc's own
+		case m.URL != "":
+			s.says(about+", MCP server "+name, redacted(m.URL))
+		default:
+			line := m.Command
+			for _, a := range m.Args {
+				line += " " + shell.Word(a)
+			}
+			s.says(about+", MCP server "+name, line)
+			s.programs(r, line)
+		}
+	}
+}
+
+// redacted returns an address without its password.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Redacted()
 }
 
 func present(text string) []string {
@@ -248,6 +283,7 @@ func written(c *config.City) ([]byte, error) {
 	clone.Session.Size, clone.Session.DetachKeys = config.Size{}, ""
 	clone.Session.ScrollbackLines, clone.Session.ScrollbackBytes = 0, 0
 	clone.Session.SetupTimeout, clone.Session.StartupTimeout = 0, 0
+	clone.Session.ACP.HandshakeTimeout, clone.Session.ACP.AskTimeout = 0, 0
 	clone.Agents = slices.Clone(c.Agents)
 	for i := range clone.Agents {
 		a := &clone.Agents[i]

@@ -16,6 +16,16 @@ name = "x"
 description = "one"
 start_command = "sh tools/run.sh --fast"
 overlay_dir = "over"
+session = "acp"
+acp_command = "sh tools/run.sh --acp"
+mcp_servers = ["gc", "db"]
+[agents.acp]
+deny = ["delete"]
+[[mcp_servers]]
+name = "db"
+command = "./tools/db"
+[session.acp]
+ask_timeout = "5m"
 `
 
 // TestWhatAsksAgain: which changes need a new decision.
@@ -33,6 +43,11 @@ func TestWhatAsksAgain(t *testing.T) {
 		"new agent":   {toml("[[agents]]", "[[agents]]\nname = \"y\"\n[[agents]]"), true},
 		"script":      {file("tools/run.sh", "rm -rf /"), true},
 		"overlay":     {file("over/hook", "new"), true},
+		"acp command": {toml("--acp", "--acp --more"), true},
+		"policy":      {toml(`deny = ["delete"]`, `permission = "allow"`), true},
+		"MCP server":  {toml("./tools/db", "./tools/run.sh"), true},
+		"its program": {file("tools/db", "other"), true},
+		"ask timeout": {toml("5m", "6m"), false},
 		"other file":  {file("README", "new"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,6 +55,7 @@ func TestWhatAsksAgain(t *testing.T) {
 			file("city.toml", city)(t, dir)
 			file("tools/run.sh", "echo ran")(t, dir)
 			file("over/hook", "old")(t, dir)
+			file("tools/db", "serve")(t, dir)
 			s, err := DefaultStore(func(k string) string { return map[string]string{"XDG_STATE_HOME": state}[k] })
 			if err != nil {
 				t.Fatal(err)
@@ -55,6 +71,17 @@ func TestWhatAsksAgain(t *testing.T) {
 				t.Errorf("a new decision is needed: %v, want %v", got, c.again)
 			}
 		})
+	}
+}
+
+func TestWhatRunsOverACP(t *testing.T) {
+	dir := t.TempDir()
+	file("city.toml", strings.Replace(city, `mcp_servers = ["gc", "db"]`, `mcp_servers = ["gc", "db", "web"]`, 1)+"[[mcp_servers]]\nname = \"web\"\nurl = \"https://me:pass@h/mcp\"\n")(t, dir)
+	runs := strings.Join(inspect(t, dir).Runs, "\n")
+	for _, want := range []string{"agent x, over acp: sh tools/run.sh --acp", "agent x, MCP server db: " + dir + "/tools/db", "agent x, MCP server web: https://me:xxxxx@h/mcp"} {
+		if !strings.Contains(runs, want) {
+			t.Errorf("%q is missing in:\n%s", want, runs)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"

@@ -2,8 +2,8 @@ package vt
 
 import "gascity.dev/gc/vt/internal/char"
 
-// joined adds r to the character left of the cursor if it belongs there. What
-// stands there decides, not how it got there, so that a mark may follow a
+// joined adds r to the character left of the cursor if it belongs there. Only
+// the character's position counts, not how it got there: a mark may follow a
 // cursor movement, as in other terminals with mode 2027.
 func (t *Terminal) joined(r rune, p char.Property) bool {
 	if t.modes&modeGrapheme == 0 {

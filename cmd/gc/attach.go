@@ -154,8 +154,8 @@ const (
 	followTick = 50 * time.Millisecond
 )
 
-// followRestart says that the program ended. If the controller has restarted the
-// agent, it asks whether to attach to the new session.
+// followRestart reports that the program ended. If the controller has restarted
+// the agent, it asks whether to attach to the new session.
 func (a *app) followRestart(ctx context.Context, t *target, exit *runtime.Exit) (follow bool, err error) {
 	how := exit.Status()
 	if a.agent == nil || !a.awaitRestart(ctx, t) {

@@ -178,8 +178,8 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 	return a.startCity(ctx, opts)
 }
 
-// sayOwnNames says that another city has this one's name, when that has just been
-// found out.
+// sayOwnNames reports that another city has this one's name, if that was just
+// discovered.
 func (a *app) sayOwnNames(city *config.City, before config.Identity) {
 	if now, ok := config.ReadIdentity(city.Dir); ok && now.InNames && !before.InNames {
 		fmt.Fprintf(a.Err, "%s: another city is also named %s: the session names of this one end in -%s\n", cli.Program, display.Line(city.Name()), now.ID)

@@ -67,7 +67,7 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
   exit        the program ended
   idle        the program waits for input and asks no question: it reports idle or
               done, or shows its prompt on a still screen
-  done        the program reports done, and nobody has attached since
+  done        the program reports done, and no one has attached since
   blocked     the program asks a question or waits for a permission
   any-change  its activity changes, or it asks another question
   text=RE     a line of the screen matches the regular expression

@@ -27,25 +27,25 @@ const maxName = 200
 // A template that fails or produces an unsafe name is ignored; [CheckTemplate]
 // says why.
 func SessionNameFor(city, id, tmpl, agent string) string {
-	room := maxName
+	limit := maxName
 	if id != "" {
 		id = "-" + id
-		room -= len(id)
+		limit -= len(id)
 	}
-	if name, err := render(city, tmpl, agent, room); err == nil {
+	if name, err := render(city, tmpl, agent, limit); err == nil {
 		return name + id
 	}
-	name, _ := render(city, "", agent, room)
+	name, _ := render(city, "", agent, limit)
 	return name + id
 }
 
 // CheckTemplate returns why SessionNameFor ignores the template, or nil.
 func CheckTemplate(city, id, tmpl, agent string) error {
-	room := maxName
+	limit := maxName
 	if id != "" {
-		room -= len(id) + 1
+		limit -= len(id) + 1
 	}
-	if _, err := render(city, tmpl, agent, room); err != nil {
+	if _, err := render(city, tmpl, agent, limit); err != nil {
 		return fmt.Errorf("ignoring session_template %q: %w", tmpl, err)
 	}
 	return nil
@@ -59,8 +59,8 @@ type nameParts struct {
 	Name  string // bare name
 }
 
-// render returns a name of at most room bytes.
-func render(city, tmpl, agent string, room int) (string, error) {
+// render returns a name of at most limit bytes.
+func render(city, tmpl, agent string, limit int) (string, error) {
 	parts := nameParts{City: safe(city), Agent: safe(strings.ReplaceAll(agent, "/", "--")), Name: agent}
 	if i := strings.LastIndexByte(agent, '/'); i >= 0 {
 		parts.Dir, parts.Name = safe(strings.ReplaceAll(agent[:i], "/", "--")), agent[i+1:]
@@ -73,14 +73,14 @@ func render(city, tmpl, agent string, room int) (string, error) {
 			return "", err
 		}
 	}
-	if tmpl == "" && len(name) > room-hashDigits-1 {
-		return name[:room-hashDigits-1] + "-" + pairHash(city, agent), nil
+	if tmpl == "" && len(name) > limit-hashDigits-1 {
+		return name[:limit-hashDigits-1] + "-" + pairHash(city, agent), nil
 	}
 	if ambiguous(city, agent, name) {
 		name += "-" + pairHash(city, agent)
 	}
-	if len(name) > room {
-		return "", fmt.Errorf("%w: %q is longer than %d bytes", runtime.ErrBadName, name, room)
+	if len(name) > limit {
+		return "", fmt.Errorf("%w: %q is longer than %d bytes", runtime.ErrBadName, name, limit)
 	}
 	return name, runtime.CheckName(name)
 }

@@ -19,15 +19,15 @@ func TestResume(t *testing.T) {
 		wall time.Time
 		want time.Time
 	}{
-		"untouched":                  {"one", 2 * time.Hour, noon.Add(time.Hour), noon.Add(time.Hour)},
-		"an hour forward":            {"one", 2 * time.Hour, noon.Add(2 * time.Hour), noon.Add(time.Hour)},
-		"an hour back":               {"one", 2 * time.Hour, noon, noon.Add(time.Hour)},
-		"a year forward":             {"one", time.Hour + time.Second, noon.Add(year), noon.Add(time.Second)},
-		"a year back":                {"one", time.Hour + time.Second, noon.Add(-year), noon.Add(time.Second)},
-		"a reboot":                   {"two", time.Minute, noon.Add(3 * time.Hour), noon.Add(3 * time.Hour)},
-		"a reboot, a year back":      {"two", time.Minute, noon.Add(-year), noon},
-		"the boot is not told":       {"", 2 * time.Hour, noon.Add(time.Hour), noon.Add(time.Hour)},
-		"not told, and an hour back": {"", 2 * time.Hour, noon.Add(-time.Hour), noon},
+		"untouched":                 {"one", 2 * time.Hour, noon.Add(time.Hour), noon.Add(time.Hour)},
+		"an hour forward":           {"one", 2 * time.Hour, noon.Add(2 * time.Hour), noon.Add(time.Hour)},
+		"an hour back":              {"one", 2 * time.Hour, noon, noon.Add(time.Hour)},
+		"a year forward":            {"one", time.Hour + time.Second, noon.Add(year), noon.Add(time.Second)},
+		"a year back":               {"one", time.Hour + time.Second, noon.Add(-year), noon.Add(time.Second)},
+		"a reboot":                  {"two", time.Minute, noon.Add(3 * time.Hour), noon.Add(3 * time.Hour)},
+		"a reboot, a year back":     {"two", time.Minute, noon.Add(-year), noon},
+		"the boot is unknown":       {"", 2 * time.Hour, noon.Add(time.Hour), noon.Add(time.Hour)},
+		"unknown, and an hour back": {"", 2 * time.Hour, noon.Add(-time.Hour), noon},
 	} {
 		if got := resume(a, c.boot, c.mono, c.wall).at; !got.Equal(c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -68,7 +68,7 @@ func thousand(b *testing.B, p runtime.Provider, command, process string, start f
 	l.timer = time.NewTimer(time.Hour)
 	b.Cleanup(func() {
 		l.ops.cancel()
-		close(l.done) // nobody reads the inbox
+		close(l.done) // the inbox is not read
 		l.ops.Wait()
 		l.timer.Stop()
 	})

@@ -27,7 +27,7 @@ func (e *BlockedError) Error() string {
 		text += fmt.Sprintf(": %q", q.Prompt)
 	}
 	if e.Waited > 0 {
-		text += fmt.Sprintf(": nobody answered within %v", e.Waited)
+		text += fmt.Sprintf(": no answer within %v", e.Waited)
 	}
 	return text
 }

@@ -21,7 +21,7 @@ type asker struct {
 	mu      sync.Mutex
 	now     runtime.Activity
 	changed chan struct{} // closed at every change
-	sitting bool          // somebody is attached
+	sitting bool          // a person is attached
 }
 
 func newAsker(f *runtimefake.Fake) *asker {

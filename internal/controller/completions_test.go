@@ -200,8 +200,8 @@ func TestEndDoesNotWakeStoppedAgents(t *testing.T) {
 	}
 }
 
-// TestEndIsDeliveredElsewhere: owners that another provider hosts get the message
-// through it, once, ten ends in one message.
+// TestEndIsDeliveredElsewhere: owners of another provider get the message
+// through it, once, with ten ends in one message.
 func TestEndIsDeliveredElsewhere(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		b := newOutside()
@@ -229,7 +229,7 @@ func TestEndIsDeliveredElsewhere(t *testing.T) {
 			t.Errorf("%d messages for 12 ends", n)
 		}
 		if b.state("other/exit").State != process.Pending {
-			t.Error("somebody else's end was told")
+			t.Error("another owner's end was reported")
 		}
 		r.end()
 	})
@@ -262,8 +262,8 @@ func TestEndIsDeliveredOnceOverControllers(t *testing.T) {
 	}
 }
 
-// composer is a fake whose drafts leave the composer at Enter, unless it comes
-// so soon after the text that it counts as a newline of a paste.
+// composer is a fake whose drafts leave the composer at Enter, unless it
+// follows the text so soon that it counts as part of a paste.
 type composer struct {
 	*runtimefake.Fake
 	shown time.Time // when the draft appeared
@@ -279,9 +279,9 @@ func (p *composer) SendKeys(ctx context.Context, name string, keys ...string) er
 	return p.Fake.SendKeys(ctx, name, keys...)
 }
 
-// TestEndThatStandsInTheComposer: a message that a dead controller typed but did
-// not submit is submitted, not typed again.
-func TestEndThatStandsInTheComposer(t *testing.T) {
+// TestEndLeftInTheComposer: a message that a dead controller typed but did not
+// submit is submitted, not typed again.
+func TestEndLeftInTheComposer(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		b := newOutside()
 		b.dieAt = "after the claim"
@@ -307,7 +307,7 @@ func TestEndThatStandsInTheComposer(t *testing.T) {
 }
 
 // TestEndIsNotTypedAgainUnseen: while the screen cannot be read, nothing is
-// typed again or given up.
+// retyped or given up.
 func TestEndIsNotTypedAgainUnseen(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		b := newOutside()

@@ -10,7 +10,8 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 )
 
-// nudges waits until everything is at rest and returns the texts that were typed.
+// nudges waits until nothing is under way and returns the texts that were
+// typed.
 func (r *rig) nudges() (texts []string) {
 	r.t.Helper()
 	time.Sleep(2 * time.Hour)
@@ -21,8 +22,8 @@ func (r *rig) nudges() (texts []string) {
 	return texts
 }
 
-// TestRefusedOnAFullDisk: a nudge or wait that cannot be stored is refused, and is
-// not carried out when there is room again, although its moment was there at once.
+// TestRefusedOnAFullDisk: a nudge or wait that cannot be stored is refused, and
+// is not carried out once there is space, although it was due at once.
 func TestRefusedOnAFullDisk(t *testing.T) {
 	if !inDiskChild(t) {
 		return
@@ -69,8 +70,9 @@ func TestRefusedOnAFullDisk(t *testing.T) {
 	})
 }
 
-// TestDroppedOnAFullDisk: what is dropped while its moment is awaited is not carried
-// out; the error says that it is still on disk. With room again it is off the disk.
+// TestDroppedOnAFullDisk: what is dropped before it is due is not carried out;
+// the error says that it is still on disk. Once there is space, it is removed
+// from the disk.
 func TestDroppedOnAFullDisk(t *testing.T) {
 	if !inDiskChild(t) {
 		return
@@ -141,7 +143,7 @@ func TestMetOnAFullDisk(t *testing.T) {
 }
 
 // TestSuspendedOnAFullDisk: a suspension takes effect, and the error says that it is
-// not on disk yet. It is kept as soon as there is room.
+// not on disk yet. It is stored as soon as there is space.
 func TestSuspendedOnAFullDisk(t *testing.T) {
 	if !inDiskChild(t) {
 		return

@@ -55,7 +55,7 @@ func inDiskChild(t *testing.T) bool {
 }
 
 // TestFullDiskKeepsNudges: a nudge that could not be leased is not typed until
-// there is room.
+// there is space.
 func TestFullDiskKeepsNudges(t *testing.T) {
 	if !inDiskChild(t) {
 		return
@@ -87,7 +87,8 @@ func TestFullDiskKeepsNudges(t *testing.T) {
 }
 
 // On a full disk the city continues: running agents are looked after; an agent
-// that cannot be started says so, loses nothing, and starts once there is room.
+// that cannot be started reports that, loses nothing, and starts once there is
+// space.
 func TestFullDisk(t *testing.T) {
 	if !inDiskChild(t) {
 		return

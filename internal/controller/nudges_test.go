@@ -169,8 +169,8 @@ func TestQueueRefusesNonsense(t *testing.T) {
 	})
 }
 
-// TestDroppedIsNotCarriedOut: something waiting for its moment is dropped, and
-// then the moment comes.
+// TestDroppedIsNotCarriedOut: what was dropped before it was due is not carried
+// out when it is.
 func TestDroppedIsNotCarriedOut(t *testing.T) {
 	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`)
 	for _, until := range []string{"text=all green", "idle"} {

@@ -91,7 +91,7 @@ func TestRestartOfWhatTheBackendFailed(t *testing.T) {
 	})
 }
 
-// A job whose start the backend failed has not had its run.
+// A job whose start the backend failed may still run.
 func TestBackendFailureOfAJob(t *testing.T) {
 	bubble(t, oneJob, func(r *rig) {
 		r.fake.FailTimes("Start", "", runtime.ErrSessionInitializing, 3)

@@ -110,7 +110,7 @@ func TestDrainAckEndsTheDrain(t *testing.T) {
 		r.l.post(r.l.observer.poke) // as gc runtime drain-ack does
 		r.wantState("a", api.StateRunning)
 		if calls := r.fake.CallsOf("SetMeta", "gc-city-a"); !slices.ContainsFunc(calls, func(c runtimefake.Call) bool { return c.Key == agent.MetaDrained }) {
-			t.Error("nobody can see that it was drained")
+			t.Error("the status does not show that it was drained")
 		}
 		if r.starts("gc-city-a") != 2 {
 			t.Errorf("%d starts", r.starts("gc-city-a"))

@@ -18,8 +18,8 @@ name = "a"
 provider = "talker"
 `
 
-// A start resumes the agent's conversation; one that cannot be resumed is given
-// up.
+// A start resumes the agent's conversation; a conversation that cannot be
+// resumed is abandoned.
 func TestConversationIsTakenUpAgain(t *testing.T) {
 	bubble(t, talker, func(r *rig) {
 		command := func() string {

@@ -47,8 +47,8 @@ func (h *halfLost) IsRunning(ctx context.Context, name string) (bool, error) {
 	return h.Fake.IsRunning(ctx, name)
 }
 
-// What a lost backend of a router hosts is unknown, and so not dead; what the
-// others host is looked after.
+// Sessions of a router's lost backend are unknown, and so not dead; those of
+// the others are still looked after.
 func TestPartialListIsNoDeath(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1s\"\n"+oneAgent+strings.ReplaceAll(oneAgent, `"a"`, `"b"`), func(r *rig) {
 		h := &halfLost{Fake: r.fake, gone: "gc-city-a"}

@@ -164,7 +164,7 @@ func TestStopGivesAWorkingAgentTimeToEnd(t *testing.T) {
 	}
 }
 
-// An agent whose turn ends at the interrupt stays at its prompt until the
+// An agent whose turn ends with the interrupt stays at its prompt until the
 // hangup.
 func TestStopHangsUpWhenTheTurnHasEnded(t *testing.T) {
 	took, calls := stopWhile(t, runtime.ActivityWorking, func(r *rig, b *busyFake) {

@@ -43,7 +43,7 @@ func TestExitOfAStoppedAgent(t *testing.T) {
 			leave: func(*runtimefake.Fake) func(string) { return func(string) {} },
 			want:  runtime.Exit{Code: 143, Signal: "SIGTERM"},
 		},
-		"nobody tells": {
+		"no source reports it": {
 			deaf:  true,
 			leave: func(f *runtimefake.Fake) func(string) { return f.Vanish },
 			want:  runtime.Exit{Code: -1},

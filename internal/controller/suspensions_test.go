@@ -29,8 +29,8 @@ start_command = "off"
 suspended = true
 `
 
-// Suspensions are told apart and kept over controllers and gc stop, and only
-// what was suspended is resumed.
+// Suspensions are independent, survive controllers and gc stop, and a resume
+// affects only what was suspended.
 func TestSuspendOfCityRigAndAgent(t *testing.T) {
 	bubble(t, suspendCity, func(r *rig) {
 		ctx := context.Background()

@@ -18,7 +18,7 @@ var (
 
 // Whatever happens in whatever order, a delivery becomes final once, a refused
 // transition changes nothing, and what may have been typed is typed again only
-// after somebody said that it was not submitted.
+// after a report that it was not submitted.
 func TestProgressIsTypedOnceAndEndsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Progress{State: Pending, Created: t0, Updated: t0}

@@ -230,9 +230,9 @@ func TestOthersAreReadOnly(t *testing.T) {
 	}
 }
 
-// TestNobodyOwnsNothing: a caller without a session name can change what it
+// TestCallerWithoutAName: a caller without a session name can change what it
 // started itself, but nothing else without an owner.
-func TestNobodyOwnsNothing(t *testing.T) {
+func TestCallerWithoutAName(t *testing.T) {
 	w := newWorld(t)
 	env := []string{"PATH=" + os.Getenv("PATH")}
 	if _, err := w.mux.Create(t.Context(), api.CreateRequest{Name: "person", Argv: []string{"cat"}, Env: env}); err != nil {

@@ -37,7 +37,7 @@ const (
 // batchesEnd is the first version of the protocol without batches.
 const batchesEnd = "2025-06-18"
 
-// newStdio returns the SDK's side of the streams.
+// newStdio returns the SDK's transport over the streams.
 func newStdio(in io.Reader, out io.WriteCloser) mcp.Transport {
 	r, w := io.Pipe()
 	s := &stdio{
@@ -262,5 +262,5 @@ func (s *stdio) said(b []byte) {
 	}
 }
 
-// Close ends the SDK's side; standard output stays as it is.
+// Close does nothing: standard output stays open.
 func (s *stdio) Close() error { return nil }

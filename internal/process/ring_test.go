@@ -280,8 +280,8 @@ func BenchmarkRingPage(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*len(pages)), "ms/page")
 }
 
-// TestRingSpill: what a full disk does not take is read from memory, and written
-// once there is room.
+// TestRingSpill: what a full disk does not take is read from memory, and
+// written once there is space.
 func TestRingSpill(t *testing.T) {
 	d := &disk{}
 	r, err := newRing(d)

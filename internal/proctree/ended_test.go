@@ -32,7 +32,7 @@ func TestEnded(t *testing.T) {
 	select {
 	case err = <-done: // before it is reaped
 	case <-time.After(10 * time.Second):
-		t.Fatal("the end is not told")
+		t.Fatal("the end is not reported")
 	}
 	_ = cmd.Wait()
 	if err != nil {

@@ -398,8 +398,7 @@ func TestKillWhatLostItsParent(t *testing.T) {
 }
 
 // TestKillWhatAHangUpOrphans: HUP ends the parent before the tree is signalled
-// further, and the child, which only its parent identifies, ignores TERM and
-// HUP.
+// further; the child, which only its parent identifies, ignores TERM and HUP.
 func TestKillWhatAHangUpOrphans(t *testing.T) {
 	c := sh(t, `env -u GC_SESSION_ID setsid bash -c '(trap "" HUP TERM; exec sleep 1000) & trap "" TERM; echo $$ $!; wait; wait' & trap exit TERM; wait`)
 	var pids [2]int

@@ -370,7 +370,7 @@ func TestRunEndsWithTheMachine(t *testing.T) {
 		t.Errorf("%s, %v, %v", again, fresh, err)
 	}
 	if clock.Boot() == "" {
-		return // the system does not tell
+		return // the system does not report it
 	}
 	if err := b.db.Update(func(tx *store.Tx) error { return runs.Put(tx, runKey, run{ID: first, Boot: "another"}) }); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"gascity.dev/gc/internal/testenv"
 )
 
-// roomChild is set in the process that runs a test in which everything lacks.
+// roomChild is set in the process that runs a test with exhausted resources.
 const roomChild = "GC_TEST_NO_ROOM"
 
 // inRoomChild runs the test in a process of its own, in which it returns true: a
@@ -58,9 +58,9 @@ func wantWhole(t *testing.T, work string, contents ...string) {
 	}
 }
 
-// TestStagingWithoutDescriptors: whichever descriptor is the first one that is not
-// to be had, the error names a file or directory, every file is old or new, and the
-// next staging completes the work.
+// TestStagingWithoutDescriptors: wherever the descriptors run out, the error
+// names a file or directory, every file is old or new, and the next staging
+// completes the work.
 func TestStagingWithoutDescriptors(t *testing.T) {
 	if !inRoomChild(t) {
 		return
@@ -101,7 +101,7 @@ func TestStagingWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// leave limits the process to so many new descriptors.
+// leave limits the process to free new descriptors.
 func leave(t *testing.T, free int) (restore func()) {
 	t.Helper()
 	var old unix.Rlimit
@@ -124,8 +124,8 @@ func leave(t *testing.T, free int) (restore func()) {
 	}
 }
 
-// TestStagingOnAFullDisk: the error names the file that has no room, every file is
-// old or new, and the next staging completes the work.
+// TestStagingOnAFullDisk: the error names the file that does not fit, every
+// file is old or new, and the next staging completes the work.
 func TestStagingOnAFullDisk(t *testing.T) {
 	const size = 300 << 10 // two fit, three do not
 	v1, v2 := strings.Repeat("1", size), strings.Repeat("2", size)

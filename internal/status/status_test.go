@@ -284,7 +284,7 @@ func TestTitleAndProgress(t *testing.T) {
 		t.Fatal(d)
 	}
 	r.pass(4 * time.Second)
-	r.is("unknown") // it stands still
+	r.is("unknown") // nothing moves
 	r.write("\x1b]9;4;3\x07")
 	r.is("working")
 	r.pass(time.Hour)
@@ -628,7 +628,7 @@ func TestConversationIsNotBelieved(t *testing.T) {
 	r.write("Please log in\r\npress esc to interrupt\r\n\r\n> \r\n? for shortcuts\x1b[4;3H")
 	r.is("working") // it may just have begun
 	r.pass(4 * time.Second)
-	a, _ := r.is("idle") // it stands still
+	a, _ := r.is("idle") // nothing moves
 	if a.Source != status.FromReady {
 		t.Fatalf("%+v", a)
 	}

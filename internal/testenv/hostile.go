@@ -14,7 +14,7 @@ type Hostile struct {
 	item func(w io.Writer, i int) // the i-th piece
 }
 
-// slow names output of which a few bytes are much work for a terminal.
+// slow names the output that is much work per byte for a terminal.
 var slow = map[string]bool{"clusters": true, "counts": true}
 
 // WriteTo writes at least size bytes of it, or a sixteenth of that if it is slow.

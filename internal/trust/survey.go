@@ -1,8 +1,8 @@
 // Package trust decides whether a city may run its own commands.
 //
 // Its invariant: a person decides, for one directory and for what runs there; a
-// city that somebody else can write is never trusted. It serves the command
-// line and the controller, and runs nothing.
+// city that other users can write is never trusted. It serves the command line
+// and the controller, and runs nothing.
 package trust
 
 import (

@@ -22,7 +22,7 @@ func TestFrozenController(t *testing.T) {
 	if err := os.Mkdir(StateDir(dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("unix", SocketPath(dir)) // nobody accepts
+	l, err := net.Listen("unix", SocketPath(dir)) // never accepts
 	if err != nil {
 		t.Fatal(err)
 	}

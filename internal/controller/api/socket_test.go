@@ -44,7 +44,7 @@ func TestSocketOnALongPath(t *testing.T) {
 	}
 }
 
-// TestDialError: each reason for which nothing answers is told apart.
+// TestDialError: each reason for a failed dial has its own error.
 func TestDialError(t *testing.T) {
 	for errno, want := range map[syscall.Errno]error{
 		syscall.ENOENT: ErrNoController, syscall.ECONNREFUSED: ErrNoController, syscall.EACCES: ErrAnotherUser,

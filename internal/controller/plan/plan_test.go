@@ -204,7 +204,7 @@ func TestPlanDependencies(t *testing.T) {
 		{"a dependency that is starting is not up", []Wanted{wanted("b", "a"), wanted("a")},
 			[]Seen{with(seen("a", Gone), func(s *Seen) { s.Busy, s.Starting = true, true }), seen("b", Gone)}, nil},
 		{"a zombie is not up", []Wanted{wanted("b", "a"), wanted("a")}, []Seen{seen("a", Zombie), seen("b", Gone)}, []string{"stop a: its process is gone"}},
-		{"a dependency of which nothing is known is not up", []Wanted{wanted("b", "a"), wanted("a")}, []Seen{seen("a", Unknown), seen("b", Gone)}, nil},
+		{"a dependency in an unknown state is not up", []Wanted{wanted("b", "a"), wanted("a")}, []Seen{seen("a", Unknown), seen("b", Gone)}, nil},
 		{"a quarantined dependency is not up", []Wanted{wanted("b", "a"), wanted("a")},
 			[]Seen{with(seen("a", Gone), func(s *Seen) { s.Record.Tries, s.Record.RetryAt = 1, noon.Add(time.Second) }), seen("b", Gone)},
 			[]string{"wait a: quarantined +1s"}},
@@ -245,8 +245,8 @@ func TestPlanStartsInParallelUpToTheLimit(t *testing.T) {
 	}
 }
 
-// The order of what was seen does not matter, and nothing is planned for what
-// cannot be told.
+// The order of sessions does not matter, and nothing is planned for an unknown
+// one.
 func TestPlanIgnoresOrder(t *testing.T) {
 	var want []Wanted
 	var have []Seen

@@ -193,9 +193,9 @@ func carryOut(a *Actual, w map[string]Wanted, acts []Action, now time.Time) {
 	}
 }
 
-// A city in which sessions got other names comes to rest: each wanted agent runs
+// A city whose sessions were renamed becomes stable: each wanted agent runs
 // once, under its name, and nothing else of the city runs. On the way no agent
-// runs twice that did not at the beginning.
+// runs twice unless it did at the beginning.
 func TestPlanSettlesRenames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := Desired{Run: "run", MaxStarts: rapid.IntRange(1, 3).Draw(t, "max starts"), DriftDrain: 2 * time.Minute}

@@ -1,8 +1,9 @@
 // Package citylog prints a city that runs in this process, as gc start --foreground
 // does: its events and the output of its agents, each line after its source's name.
 //
-// The controller never waits for it: events that a slow reader leaves no room for are
-// counted and dropped. Every goroutine ends with Close. Only cmd/gc calls it.
+// The controller never waits for it: events that do not fit the queue of a slow
+// reader are counted and dropped. Every goroutine ends with Close. Only cmd/gc
+// calls it.
 package citylog
 
 import (

@@ -42,7 +42,7 @@ func Fail(status int, hint, format string, args ...any) error {
 	return &Failure{err: fmt.Errorf(format, args...), status: status, hint: hint}
 }
 
-// Quiet is an exit status without a message: the output has said everything.
+// Quiet is an exit status without a message: the output is complete.
 type Quiet int
 
 func (q Quiet) Error() string { return fmt.Sprintf("exit status %d", int(q)) }
@@ -186,7 +186,7 @@ func PrintError(w io.Writer, msg, hint string) {
 	}
 }
 
-// Warn prints a warning; the command goes on.
+// Warn prints a warning; the command continues.
 func (c *Console) Warn(format string, args ...any) {
 	fmt.Fprintf(c.Err, "%s: warning: %s\n", Program, display.Line(Named(fmt.Sprintf(format, args...))))
 }

@@ -1,6 +1,6 @@
 package cli
 
-// familiar says what to use for the commands of other programs (tmux, screen,
+// familiar names the replacements for commands of other programs (tmux, screen,
 // docker) that people type out of habit.
 var familiar = map[string]string{
 	"a":               "gc attach NAME",

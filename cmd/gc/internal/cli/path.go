@@ -2,8 +2,8 @@ package cli
 
 import "path/filepath"
 
-// RealPath is the absolute path of a directory without symbolic links, as far as it
-// can be told.
+// RealPath is the absolute path of a directory, with symbolic links resolved if
+// possible.
 func RealPath(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs

@@ -44,7 +44,7 @@ func NewMerged(w io.Writer, colour bool, names ...string) *Merged {
 // NewMergedJSON writes JSON objects only.
 func NewMergedJSON(w io.Writer) *Merged { return &Merged{w: w, JSON: true} }
 
-// add returns the index of the name.
+// add returns the index of the name, adding it if it is new.
 func (m *Merged) add(name string) int {
 	i := slices.Index(m.names, name)
 	if i < 0 {

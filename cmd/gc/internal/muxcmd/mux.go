@@ -1,7 +1,7 @@
 // Package muxcmd is gc mux: the server and the keeper of the native sessions.
 //
-// Only gc mux dial --start starts a server, and none of its commands ends a session
-// without --force. cmd/gc adds [New] to the command tree.
+// Only gc mux dial --start starts a server, and its commands end sessions only
+// with --force. cmd/gc adds [New] to the command tree.
 package muxcmd
 
 import (

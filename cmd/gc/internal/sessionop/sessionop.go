@@ -146,8 +146,8 @@ func run(ctx context.Context, o Options, args []string) error {
 	return c.inCallersWords(op.run(c))
 }
 
-// inCallersWords replaces the multiplexer's name of the session in an error by
-// the caller's.
+// inCallersWords replaces the multiplexer's name of the session in an error
+// with the caller's.
 func (c *call) inCallersWords(err error) error {
 	if err == nil || !strings.Contains(err.Error(), c.name) {
 		return err

@@ -207,7 +207,7 @@ func (c *call) startNudge(id string, o *startConfig) error {
 	return err
 }
 
-// opRelaunch replaces the program by the command of the start config.
+// opRelaunch replaces the program with the command of the start config.
 func opRelaunch(c *call) error {
 	o, err := c.config()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package words holds the words and colours for states, activities, exits and events,
-// so that every command says the same of the same thing. Its functions are pure and
-// print nothing; their texts are for people, never for scripts.
+// Package words holds the words and colours for states, activities, exits and
+// events, shared by all commands. Its functions are pure and print nothing;
+// their texts are for people, never for scripts.
 package words
 
 import (

@@ -258,10 +258,17 @@ const (
 	Unverified = outcome.Unverified
 )
 
+// What blocks a message to a program with a control socket.
+const (
+	ByTurn     = "turn"     // its agent works
+	ByQuestion = "question" // its agent asks
+	ByStart    = "start"    // its agent is not ready yet
+)
+
 // Receipt is the outcome of one nudge.
 type Receipt struct {
 	State  string `json:"state"`
-	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"; Control: "turn" or "question"
+	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"; Control: ByTurn and so on
 	Detail string `json:"detail,omitempty"` // one line for a person
 
 	// Changed says, in one line for a person, how the text was changed to arrive as

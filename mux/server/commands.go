@@ -132,7 +132,11 @@ func (o owner) ID() string { return o.s.rec.ID }
 // AwaitIdle implements [delivery.Agent].
 func (o owner) AwaitIdle(ctx context.Context) error {
 	for {
-		r, err := o.s.waitFor(ctx, api.WaitRequest{Conditions: []api.Condition{{Idle: true}, {Quiet: ownerQuiet}}})
+		conditions := []api.Condition{{Idle: true}}
+		if o.s.rec.Control == nil { // else it always reports
+			conditions = append(conditions, api.Condition{Quiet: ownerQuiet})
+		}
+		r, err := o.s.waitFor(ctx, api.WaitRequest{Conditions: conditions})
 		if err != nil {
 			return err
 		}
@@ -191,7 +195,7 @@ func (o owner) Press(ctx context.Context, key string) error {
 
 // Type implements [Owner].
 func (o owner) Type(ctx context.Context, id, text string) (delivery.Outcome, error) {
-	rec, err := o.s.nudges.Once(ctx, api.NudgeRequest{ID: id, Text: text, Timeout: ownerBlocked})
+	rec, err := o.s.nudge(ctx, api.NudgeRequest{ID: id, Text: text, Timeout: ownerBlocked})
 	if err != nil { // nothing was typed
 		return delivery.Outcome{Detail: api.Blocked + ": " + err.Error()}, nil
 	}
@@ -203,6 +207,9 @@ func (o owner) Outcome(ctx context.Context, id string) (delivery.Outcome, bool, 
 	o.s.mu.Lock()
 	outcome := o.s.nudges.Begun(id)
 	o.s.mu.Unlock()
+	if outcome == nil && o.s.rec.Control != nil {
+		return o.s.leftWithAgent(ctx, id)
+	}
 	if outcome == nil {
 		return delivery.Outcome{}, false, nil
 	}

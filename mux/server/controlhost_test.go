@@ -15,7 +15,7 @@ import (
 
 // controlHostVar makes the test binary the host of an agent that speaks the control
 // protocol. Lines on its terminal direct it: "working", "idle", "ask PROMPT",
-// "print TEXT", where \e is ESC, "mark X" for <X>.
+// "print TEXT", where \e is ESC, "mark X" for <X>, "hide".
 const controlHostVar = "MUX_TEST_CONTROL"
 
 // controlHost is the host. A message to its idle agent is submitted, and written to the
@@ -31,6 +31,7 @@ type controlHost struct {
 	queue   []control.Nudge // that wait for the end of a turn
 	changed chan struct{}   // closed and replaced at every change
 	held    bool
+	hides   bool // the next "idle" is a report only, while its agent works
 }
 
 func runControlHost() int {
@@ -70,7 +71,15 @@ func (h *controlHost) direct(word, rest string) {
 		fmt.Printf("<%s>", rest)
 	case "working":
 		h.become(control.State{Activity: "working"})
+	case "hide":
+		h.hides = true
 	case "idle":
+		if h.hides {
+			h.hides = false
+			h.change(func() { h.state.Activity = "working" })
+			h.report("state=idle")
+			return
+		}
 		h.become(control.State{Activity: "idle"})
 	case "ask":
 		h.become(control.State{Activity: "blocked", Kind: "permission", Pending: &control.Question{
@@ -96,7 +105,12 @@ func (h *controlHost) become(s control.State) {
 	if s.Pending != nil {
 		report += ":kind=permission:msg=" + base64.StdEncoding.EncodeToString([]byte(s.Pending.Prompt))
 	}
-	fmt.Printf("\x1b]7501;%s:nonce=%s\x1b\\", report, h.nonce)
+	h.report(report)
+}
+
+// report writes a status report with the nonce.
+func (h *controlHost) report(pairs string) {
+	fmt.Printf("\x1b]7501;%s:nonce=%s\x1b\\", pairs, h.nonce)
 }
 
 // change makes a change that others may wait for.
@@ -134,7 +148,7 @@ func (h *controlHost) handle(ctx context.Context, r control.Request) control.Rep
 		if q == nil || r.Answer.RequestID != "" && r.Answer.RequestID != q.RequestID || !slices.Contains(q.Options, r.Answer.Option) {
 			return refuse(control.CodeStale, "no such question or option")
 		}
-		fmt.Fprintf(h.out, "answer %s by %s\n", r.Answer.Option, r.Answer.By)
+		fmt.Fprintf(h.out, "answer %s\n", r.Answer.Option)
 		h.become(control.State{Activity: "working"})
 	case control.OpInterrupt:
 		fmt.Fprintln(h.out, "interrupt")
@@ -145,8 +159,13 @@ func (h *controlHost) handle(ctx context.Context, r control.Request) control.Rep
 
 // nudge submits a message once its agent is idle. What was sent once is not sent again.
 func (h *controlHost) nudge(ctx context.Context, n control.Nudge) control.Receipt {
-	for {
+	for waited := false; ; waited = true {
 		h.mu.Lock()
+		_, sent := h.sent[n.ID]
+		if waited && !sent && !slices.Contains(h.state.Queue, n.ID) {
+			h.mu.Unlock()
+			return control.Receipt{State: control.StateRefused, Detail: "taken back"}
+		}
 		rec, changed := h.try(n), h.changed
 		h.mu.Unlock()
 		if rec != nil {
@@ -166,13 +185,25 @@ func (h *controlHost) try(n control.Nudge) *control.Receipt {
 	rec, sent := h.sent[n.ID]
 	busy := map[string]string{"working": "turn", "blocked": "question"}[h.state.Activity]
 	switch {
-	case sent && h.held || !sent && slices.ContainsFunc(h.queue, isIt):
+	case sent && h.held:
+		return nil
+	case !sent && slices.ContainsFunc(h.queue, isIt):
+		if n.Queue {
+			return &control.Receipt{State: control.StateQueued}
+		}
 		return nil
 	case sent:
 		return &rec
+	case len(n.Blocks) == 0:
+		return &control.Receipt{State: control.StateRefused, Detail: "the message is empty"}
 	case busy != "" && n.Now:
 		return &control.Receipt{State: control.StateBlocked, By: busy, Detail: "busy: " + busy}
 	case busy != "":
+		if n.Queue {
+			defer h.publish()
+			h.queue = append(h.queue, n)
+			return &control.Receipt{State: control.StateQueued}
+		}
 		h.queue = append(h.queue, n)
 		h.publish()
 		return nil

@@ -84,7 +84,10 @@ func (a *apiServer) handleKill(s *session, _ http.ResponseWriter, r *http.Reques
 	return nil, a.srv.reaper.kill(ctx, s, grace)
 }
 
-func handleInterrupt(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+func handleInterrupt(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if s.rec.Control != nil {
+		return nil, s.interruptAgent(r.Context())
+	}
 	return nil, s.input.interrupt()
 }
 
@@ -132,7 +135,7 @@ func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return s.nudges.Once(r.Context(), in)
+	return s.nudge(r.Context(), in)
 }
 
 func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -229,6 +232,9 @@ func handleSeen(s *session, _ http.ResponseWriter, _ *http.Request) (any, error)
 }
 
 func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if s.rec.Control != nil {
+		return s.agentActivity(r.Context())
+	}
 	if r.URL.Query().Get("question") != "" {
 		return s.activity.asked(r.Context())
 	}
@@ -239,6 +245,9 @@ func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, err
 	var in api.RespondRequest
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
+	}
+	if s.rec.Control != nil {
+		return nil, s.respondAgent(r.Context(), in)
 	}
 	return nil, s.respond(r.Context(), in)
 }

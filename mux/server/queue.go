@@ -57,7 +57,7 @@ func (q queueSession) AwaitActivity(ctx context.Context, ok func(api.Activity) b
 }
 
 func (q queueSession) Nudge(ctx context.Context, r api.NudgeRequest) (api.Receipt, error) {
-	return q.s.nudges.Once(ctx, r)
+	return q.s.nudge(ctx, r)
 }
 
 func (a *apiServer) handleEnqueue(w http.ResponseWriter, r *http.Request) (any, error) {

@@ -61,7 +61,7 @@ func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.Con
 
 // NudgeNow implements runtime.ImmediateNudgeProvider.
 func (p *Provider) NudgeNow(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
-	return p.nudgeNamed(ctx, name, api.NudgeRequest{Text: runtime.FlattenText(content), Raw: runtime.IsRaw(content), Timeout: time.Nanosecond})
+	return p.nudgeNamed(ctx, name, api.NudgeRequest{Text: runtime.FlattenText(content), Raw: runtime.IsRaw(content), Timeout: time.Nanosecond, Now: true})
 }
 
 func (p *Provider) nudgeNamed(ctx context.Context, name string, r api.NudgeRequest) (runtime.Receipt, error) {

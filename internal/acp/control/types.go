@@ -47,7 +47,8 @@ type Request struct {
 	Model     string  `json:"model,omitempty"`
 }
 
-// Nudge is a message to the agent.
+// Nudge is a message to the agent. Without blocks it only asks for the receipt of the id;
+// StateRefused if that is unknown.
 type Nudge struct {
 	ID     string  `json:"id"`               // the same id is never sent twice; required
 	Blocks []Block `json:"blocks,omitempty"` // together at most 1 MiB

@@ -41,11 +41,34 @@ func (f *flight) await(ctx context.Context) (api.Receipt, error) {
 // Once carries out a nudge, joins the one with the same id, or returns that one's
 // receipt.
 func (ns *Nudges) Once(ctx context.Context, r api.NudgeRequest) (api.Receipt, error) {
-	s := ns.s
 	if r.ID == "" {
 		return ns.run(ctx, r, 0, nil)
 	}
 	key := journal.NudgeKey(r.ID)
+	return ns.join(ctx, key, func() (api.Receipt, error) {
+		return ns.run(ctx, r, key, func(stage uint64) { ns.record(key, stage) })
+	})
+}
+
+// Send is Once for a program to which deliver hands the message, without typing: its
+// receiver knows the message's id, and takes it once.
+func (ns *Nudges) Send(ctx context.Context, id string, deliver func() (api.Receipt, error)) (api.Receipt, error) {
+	key := journal.NudgeKey(id)
+	return ns.join(ctx, key, func() (api.Receipt, error) {
+		rec, err := deliver()
+		if err != nil {
+			return rec, err
+		}
+		ns.record(key, journal.ReceiptStage(rec))
+		ns.s.Nudged(rec)
+		return rec, nil
+	})
+}
+
+// join waits for the nudge with the key that is under way, returns its receipt, or
+// carries it out.
+func (ns *Nudges) join(ctx context.Context, key uint64, carryOut func() (api.Receipt, error)) (api.Receipt, error) {
+	s := ns.s
 	s.Lock()
 	if f := ns.flights[key]; f != nil {
 		s.Unlock()
@@ -61,7 +84,7 @@ func (ns *Nudges) Once(ctx context.Context, r api.NudgeRequest) (api.Receipt, er
 	}
 	ns.flights[key] = f
 	s.Unlock()
-	f.rec, f.err = ns.run(ctx, r, key, func(stage uint64) { ns.record(key, stage) })
+	f.rec, f.err = carryOut()
 	s.Lock()
 	delete(ns.flights, key)
 	if len(ns.flights) == 0 {

@@ -55,7 +55,8 @@ func (q *Queue) settleLeft(ctx context.Context, it api.QueueItem) {
 func (q *Queue) deliver(ctx context.Context, s Session, it api.QueueItem) {
 	ctx, cancel := context.WithTimeout(ctx, -q.Clock.Since(it.Expires))
 	defer cancel()
-	if it.Policy == api.PolicyWaitIdle && !q.awaitIdle(ctx, s, &it) {
+	wait := it.Policy == api.PolicyWaitIdle || waitsForTurn(it.Receipt)
+	if wait && !q.awaitIdle(ctx, s, &it) {
 		return // the next pass sees it again
 	}
 	select {
@@ -72,11 +73,17 @@ func (q *Queue) deliver(ctx context.Context, s Session, it api.QueueItem) {
 	} else if !kept {
 		return
 	}
-	rec, err := s.Nudge(ctx, api.NudgeRequest{ID: nudgeID(&it), Text: it.Text, Raw: it.Raw})
+	rec, err := s.Nudge(ctx, api.NudgeRequest{ID: nudgeID(&it), Text: it.Text, Raw: it.Raw, Now: !wait})
 	if err != nil { // nothing was typed
 		rec = api.Receipt{State: api.Refused, Detail: err.Error()}
 	}
 	q.record(it, rec)
+}
+
+// waitsForTurn reports whether a message was refused only because its agent was not at
+// the end of a turn: the next attempt waits for that.
+func waitsForTurn(rec *api.Receipt) bool {
+	return rec != nil && rec.State == api.Blocked && (rec.By == api.ByTurn || rec.By == api.ByQuestion || rec.By == api.ByStart)
 }
 
 // record records the outcome of an attempt. A message that was not typed is tried again.

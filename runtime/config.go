@@ -52,7 +52,7 @@ type Config struct {
 	PreStart           []string      // shell commands before the session exists; a failure aborts
 	PreStartTimeout    time.Duration // for each command; 0 = the deadline of the start
 	SessionSetup       []string      // shell commands after creation, with GC_SESSION set
-	SessionSetupScript string
+	SessionSetupScript string        // one more, after SessionSetup
 	SetupTimeout       time.Duration // for each setup command; 0 = 10 s
 	SessionLive        []string      // idempotent, run again by RunLive
 
@@ -94,10 +94,10 @@ type Composer = rule.Composer
 
 // CopyFile is one entry staged before the command runs.
 type CopyFile struct {
-	Src         string
-	RelDst      string // empty = the work dir
+	Src         string // a local file or directory
+	RelDst      string // below the work dir; empty = the work dir
 	Probed      bool   // found, not configured; may be missing
-	ContentHash string
+	ContentHash string // HashPathContent of a probed Src; the fingerprint has it in place of Src
 }
 
 // TextContent wraps a string as one message.

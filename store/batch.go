@@ -17,8 +17,8 @@ var errRetry = errors.New("group rolled back")
 // Batch is Update for many concurrent callers: calls that arrive during a
 // commit share the next one, and so one fsync; a lone caller does not wait. fn
 // may run more than once (if another call of its group failed) and must be
-// idempotent. Each caller gets its own fn's error, and a failing fn undoes only
-// itself.
+// idempotent; it may run on another caller's goroutine. Each caller gets its own fn's
+// error or panic, and a failing fn undoes only itself.
 func (db *DB) Batch(fn func(*Tx) error) error {
 	c := &batchCall{fn: fn, done: make(chan struct{}), lead: make(chan struct{})}
 	db.mu.Lock()

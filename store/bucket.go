@@ -46,7 +46,8 @@ func (b Bucket[T]) Get(tx *Tx, key string) (v T, ok bool, err error) {
 	return v, true, nil
 }
 
-// Put writes a value, replacing any previous one.
+// Put writes a value, replacing any previous one. Put, Delete, Clear and NextSequence
+// return ErrReadOnly in View.
 func (b Bucket[T]) Put(tx *Tx, key string, v T) error {
 	if err := b.checkKey(key); err != nil {
 		return err
@@ -127,7 +128,7 @@ func (b Bucket[T]) Each(tx *Tx, prefix string, fn func(key string, v T) error) e
 	return failed
 }
 
-// Len counts the entries whose key starts with prefix, without decoding them.
+// Len counts the entries whose key starts with prefix one by one, without decoding them.
 func (b Bucket[T]) Len(tx *Tx, prefix string) int {
 	n := 0
 	b.scan(tx, prefix, func(string, []byte) bool { n++; return true })

@@ -22,7 +22,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// MaxKey is the maximum length of a key, in bytes.
+// MaxKey is the maximum length of a key, in bytes: 32 KiB.
 const MaxKey = bolt.MaxKeySize
 
 // Schema describes the content of a file. Name identifies the database; Version
@@ -43,7 +43,8 @@ func (s Schema) check() error {
 	return nil
 }
 
-// DB is an open database, safe for concurrent use.
+// DB is an open database, safe for concurrent use. Transactions and Copy return
+// ErrClosed after Close.
 type DB struct {
 	path string
 	file fs.FileInfo // at path, when it was opened
@@ -80,8 +81,8 @@ func (db *DB) Update(fn func(*Tx) error) error {
 	}))
 }
 
-// View runs fn over a consistent snapshot. It blocks neither writers nor
-// readers.
+// View runs fn over a consistent snapshot. It blocks neither writers nor readers, but
+// writes meanwhile make the file grow: they reuse no page that fn may still read.
 func (db *DB) View(fn func(*Tx) error) error {
 	return db.wrap(db.bolt.View(func(btx *bolt.Tx) error {
 		return db.run(btx, fn)
@@ -111,7 +112,8 @@ func (db *DB) wrap(err error) error {
 	}
 }
 
-// Copy writes the current database to a file at path, replacing it.
+// Copy writes the current database to a file at path (mode 0600), replacing it. The copy
+// is on disk when Copy returns.
 func (db *DB) Copy(path string) error {
 	tmp := path + newSuffix
 	file, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

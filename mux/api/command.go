@@ -29,7 +29,7 @@ type ExecRequest struct {
 	EOF         bool     `json:"eof,omitempty"`          // then close the input
 	WorkDir     string   `json:"cwd,omitempty"`          // absolute; empty as CreateRequest's
 	Env         []string `json:"-"`                      // whole environment, as CreateRequest's
-	Label       string   `json:"label,omitempty"`
+	Label       string   `json:"label,omitempty"`        // at most 200 bytes, as CallID and Key
 	Limits      Limits   `json:"limits,omitzero"`
 	Owner       string   `json:"owner,omitempty"` // name of the session to wake
 	CallID      string   `json:"callId,omitempty"`
@@ -37,8 +37,10 @@ type ExecRequest struct {
 	Notify      string   `json:"notify,omitempty"`         // auto, always, failure, never; empty: auto
 }
 
+// ExecPlain is the part of an ExecWire without the environment.
 type ExecPlain ExecRequest
 
+// ExecWire is an ExecRequest on the wire: variables that are not UTF-8 are in EnvBytes.
 type ExecWire struct {
 	ExecPlain
 	Env      []string `json:"env,omitempty"`
@@ -81,16 +83,16 @@ type ExecResult struct {
 type PollRequest struct {
 	Cursor *uint64 `json:"cursor,omitempty"` // acknowledges everything before it; nil: the last acknowledged cursor
 	Wait   Millis  `json:"waitMs,omitzero"`  // for output or the end; at most 30 s
-	Bytes  int     `json:"bytes,omitempty"`  // most bytes of output; 0: 65536
+	Bytes  int     `json:"bytes,omitempty"`  // most bytes of output, at most 1 MiB; 0: 64 KiB
 	Raw    bool    `json:"raw,omitempty"`    // fill in Data instead of Output
 	Caller string  `json:"caller,omitempty"` // name of the calling session; if it is the owner, it has seen the end
 }
 
-// LogRequest reads lines of the output.
+// LogRequest reads lines of the output, about 1 MiB at most.
 type LogRequest struct {
 	Offset uint64 `json:"offset,omitempty"` // number of the first line, from 1
-	Limit  int    `json:"limit,omitempty"`  // lines; 0: 200
-	Tail   int    `json:"tail,omitempty"`   // number of last lines, if Offset is 0; 0: 200
+	Limit  int    `json:"limit,omitempty"`  // lines, at most 10,000; 0: 200
+	Tail   int    `json:"tail,omitempty"`   // number of last lines, at most 10,000, if Offset is 0 and Match is empty; 0: Limit
 	Match  string `json:"match,omitempty"`  // RE2: only matching lines; the search begins at Offset, or 1
 	Format string `json:"format,omitempty"` // text, raw, screen; empty: text
 }

@@ -54,10 +54,10 @@ type Claim struct {
 	Text   string   `json:"text"`
 }
 
-// PeekList is the body of a request for several sessions.
+// PeekList is the body of a request for several sessions, at most 4096.
 type PeekList struct {
 	Requests []PeekRequest `json:"requests,omitempty"`
-	Keep     bool          `json:"keep,omitempty"`
+	Keep     bool          `json:"keep,omitempty"`  // reply with a token, for a list of at most 1024
 	Watch    string        `json:"watch,omitempty"` // the token of a list, instead of Requests
 }
 
@@ -83,6 +83,7 @@ const SessionHeader = "Gc-Session-Id"
 // long the server keeps the sizes of sessions.
 const ReconnectWithin = 10 * time.Second
 
+// RenameRequest gives a session another name.
 type RenameRequest struct {
 	Name string `json:"name"`
 }

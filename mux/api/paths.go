@@ -42,6 +42,11 @@ const (
 	ServerLog  = "mux.log"
 )
 
+// Lock is the file that the keeper and its server hold locked.
 func (p Paths) Lock() string { return filepath.Join(p.Dir, ServerLock) }
-func (p Paths) Db() string   { return filepath.Join(p.Dir, "mux.db") }
-func (p Paths) Log() string  { return filepath.Join(p.Dir, ServerLog) }
+
+// Db is the database.
+func (p Paths) Db() string { return filepath.Join(p.Dir, "mux.db") }
+
+// Log is the log of the keeper and its server.
+func (p Paths) Log() string { return filepath.Join(p.Dir, ServerLog) }

@@ -13,19 +13,19 @@ const (
 // States of a queued message.
 const (
 	QueueWaiting   = "waiting"
-	QueueLeased    = "leased" // being delivered
-	QueueDelivered = "delivered"
-	QueueDead      = "dead" // given up, see Receipt and Detail; kept until it is removed
+	QueueLeased    = "leased"    // being delivered
+	QueueDelivered = "delivered" // kept for an hour
+	QueueDead      = "dead"      // given up, see Receipt and Detail; kept until it is removed
 )
 
 // QueueRequest is a message to queue.
 type QueueRequest struct {
 	Target  string        `json:"target"`              // session name
 	Session string        `json:"sessionId,omitempty"` // only this incarnation; empty: any of the name
-	Text    string        `json:"text"`
-	Policy  string        `json:"policy,omitempty"` // empty: PolicyWaitIdle
-	TTL     time.Duration `json:"ttl,omitempty"`    // in ns; 0: 24 h
-	Raw     bool          `json:"raw,omitempty"`    // as in NudgeRequest
+	Text    string        `json:"text"`                // at most 1 MiB
+	Policy  string        `json:"policy,omitempty"`    // empty: PolicyWaitIdle
+	TTL     time.Duration `json:"ttl,omitempty"`       // in ns; 0: 24 h
+	Raw     bool          `json:"raw,omitempty"`       // as in NudgeRequest
 }
 
 // QueueItem is a message in the queue.
@@ -33,7 +33,7 @@ type QueueItem struct {
 	QueueRequest
 	ID      string    `json:"id"`
 	State   string    `json:"state"`
-	Tries   int       `json:"tries"`
+	Tries   int       `json:"tries"` // after 50 it is dead
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
 	Next    time.Time `json:"next,omitzero"`  // no try before this time

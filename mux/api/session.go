@@ -11,7 +11,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// Size is a terminal size in cells.
+// Size is a terminal size in cells; see [CheckSize].
 type Size struct {
 	Cols int `json:"cols"`
 	Rows int `json:"rows"`
@@ -30,16 +30,16 @@ type CreateRequest struct {
 	Name            string            `json:"name"`
 	Command         string            `json:"command,omitempty"` // a shell command line, run by $SHELL -c of Env, else /bin/sh -c
 	Argv            []string          `json:"argv,omitempty"`
-	WorkDir         string            `json:"workDir,omitempty"` // absolute; empty: HOME of Env, else /
-	Env             []string          `json:"-"`                 // the whole environment, "K=V"; GC_SESSION_ID, TERM and COLORTERM are set by the server
-	Umask           *int              `json:"umask,omitempty"`   // nil: 022
-	Cols            int               `json:"cols,omitempty"`    // 0: DefaultCols
-	Rows            int               `json:"rows,omitempty"`    // 0: DefaultRows
-	ScrollbackLines int               `json:"scrollbackLines,omitempty"`
-	ScrollbackBytes int64             `json:"scrollbackBytes,omitempty"`
-	Meta            map[string]string `json:"-"` // any bytes
+	WorkDir         string            `json:"workDir,omitempty"`         // absolute; empty: HOME of Env, else /
+	Env             []string          `json:"-"`                         // the whole environment, "K=V"; GC_SESSION_ID, TERM and COLORTERM are set by the server
+	Umask           *int              `json:"umask,omitempty"`           // nil: 022
+	Cols            int               `json:"cols,omitempty"`            // 0: DefaultCols
+	Rows            int               `json:"rows,omitempty"`            // 0: DefaultRows
+	ScrollbackLines int               `json:"scrollbackLines,omitempty"` // 0: 100,000; < 0: none
+	ScrollbackBytes int64             `json:"scrollbackBytes,omitempty"` // 0: 64 MiB
+	Meta            map[string]string `json:"-"`                         // at most 1024 keys of 1 to 1024 bytes; values of at most 1 MiB, any bytes
 	Limits          Limits            `json:"limits,omitzero"`
-	Recording       bool              `json:"recording,omitempty"` // keep the raw output in a capped file
+	Recording       bool              `json:"recording,omitempty"` // keep the newest raw output, at most 256 MiB
 
 	// KeepSessionID leaves GC_SESSION_ID of Env unchanged, as another program's id;
 	// GC_MUX_MARK then marks the processes.
@@ -47,7 +47,7 @@ type CreateRequest struct {
 
 	ReadyPrefix string `json:"readyPrefix,omitempty"` // the start of the program's prompt; evidence of idleness
 
-	StatusRules []StatusRule `json:"statusRules,omitempty"` // which screens mean which status of the program
+	StatusRules []StatusRule `json:"statusRules,omitempty"` // at most 100: which screens mean which status of the program
 	Composer    Composer     `json:"composer,omitzero"`     // what the program makes of typed text; for every nudge
 
 	// FirstMessage is the program's first task, given on its command line; "" if none.
@@ -117,6 +117,7 @@ func metaWire(m map[string]string) map[string][]byte {
 	return out
 }
 
+// MetaStrings returns metadata as it is on the wire, where values are bytes, as strings.
 func MetaStrings(m map[string][]byte) map[string]string {
 	if m == nil {
 		return nil
@@ -241,8 +242,8 @@ type KeysRequest struct {
 
 // NudgeRequest is a message to be typed and submitted.
 type NudgeRequest struct {
-	ID      string        `json:"id,omitempty"` // a repeated id gets the receipt of the first request; empty: Client makes one
-	Text    string        `json:"text"`
+	ID      string        `json:"id,omitempty"`      // a repeated id gets the receipt of the first request; empty: Client makes one
+	Text    string        `json:"text"`              // at most 1 MiB
 	Timeout time.Duration `json:"timeout,omitempty"` // for a dialog or a draft to go away, in ns; 0: 30 s
 	Raw     bool          `json:"raw,omitempty"`     // type it unchanged, even if it is a command to the program
 	Now     bool          `json:"now,omitempty"`     // Control only: do not wait for the end of a turn
@@ -293,7 +294,7 @@ type Condition struct {
 	Changed *uint64 `json:"changed,omitempty"`
 }
 
-// WaitRequest waits until one of the conditions holds.
+// WaitRequest waits until one of 1 to 64 conditions holds.
 type WaitRequest struct {
 	Conditions []Condition   `json:"conditions"`
 	Timeout    time.Duration `json:"timeout,omitempty"` // in ns; 0: no limit but the context's
@@ -367,10 +368,10 @@ type AttachRequest struct {
 
 	// Through are the processes that show the client's terminal if its parents do
 	// not, such as the clients of a tmux. Unless empty, the session around them counts
-	// as the one around the client.
+	// as the one around the client. The first 32 count.
 	Through []int
 
-	// Client is a number, in hexadecimal, that the client chose. Under it the server
+	// Client is a number of 64 bits, in hexadecimal, that the client chose. Under it the server
 	// counts input across connections.
 	Client string
 }

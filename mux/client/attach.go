@@ -107,7 +107,9 @@ func (a *AttachConn) ID() string { return a.id }
 func (a *AttachConn) Typed() Typed { return a.typed }
 
 // Read returns the next message: a control message, or terminal bytes. io.EOF after
-// the server closed the connection with a close frame.
+// the server closed the connection with a close frame, ErrKicked and ErrNested if it did
+// so for these reasons. A message of more than 64 MiB is an error and breaks the
+// connection.
 func (a *AttachConn) Read(ctx context.Context) (*api.AttachControl, []byte, error) {
 	kind, r, err := a.reader(ctx)
 	if err != nil {
@@ -133,8 +135,7 @@ func (a *AttachConn) Read(ctx context.Context) (*api.AttachControl, []byte, erro
 
 // Next returns the next message like Read, but terminal bytes of any length, as a
 // reader to be read to its end before the next call. It skips text that is not a
-// control message. ErrKicked and ErrNested if the server closed the connection
-// for these reasons.
+// control message of at most 64 KiB.
 func (a *AttachConn) Next(ctx context.Context) (*api.AttachControl, io.Reader, error) {
 	for {
 		kind, r, err := a.reader(ctx)
@@ -176,7 +177,8 @@ func (a *AttachConn) reader(ctx context.Context) (websocket.MessageType, io.Read
 	return kind, r, err
 }
 
-// Write sends input, at most 1 MiB.
+// Write sends input, at most 1 MiB: the server ends the connection of a client that sends
+// more at once.
 func (a *AttachConn) Write(ctx context.Context, p []byte) error {
 	return a.ws.Write(ctx, websocket.MessageBinary, p)
 }

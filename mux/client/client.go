@@ -24,7 +24,9 @@ import (
 // Client talks to one server over its socket, with connections kept alive. It
 // is safe for concurrent use. Methods with a session's name also take its id;
 // they return ErrNotFound when there is no such session, and ErrUnreachable
-// when the server cannot be asked, in which case nothing is known.
+// when the server cannot be asked, in which case nothing is known. A server of this
+// machine that hangs is ErrFrozen after 10 s. A request of more than 24 MiB is
+// ErrTooLarge.
 type Client struct {
 	paths   api.Paths
 	conns   transport.Transport
@@ -224,7 +226,8 @@ func (c *Client) Status(ctx context.Context) (api.ServerStatus, error) {
 }
 
 // Shutdown ends the server and the keeper and returns when both are gone.
-// ErrBusy with running sessions, unless force kills them first.
+// ErrBusy with running sessions, unless force kills them first; ErrUnreachable if they
+// have not ended within 30 s.
 func (c *Client) Shutdown(ctx context.Context, force bool) error {
 	s, err := c.Status(ctx)
 	if err != nil {

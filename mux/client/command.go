@@ -17,8 +17,8 @@ import (
 func processPath(id, more string) string { return "/v1/processes/" + url.PathEscape(id) + more }
 
 // Exec starts a command and, unless the request says otherwise, waits for its end,
-// even across a restart of the server; it starts nothing twice. ErrLimit if the owner
-// has too many commands, and the errors of Create.
+// even across a restart of the server; it starts nothing twice. ErrLimit if 64 commands
+// of the owner run, and the errors of Create.
 func (c *Client) Exec(ctx context.Context, r api.ExecRequest) (api.ExecResult, error) {
 	w, made := execBody(r)
 	var out api.ExecResult
@@ -98,7 +98,8 @@ func (c *Client) ProcessWait(ctx context.Context, id, caller string, timeout tim
 	return out, err
 }
 
-// ProcessLog returns lines of the output.
+// ProcessLog returns lines of the output: the first 1 MiB and the last 7 MiB are kept.
+// ErrRequest for a bad pattern or format.
 func (c *Client) ProcessLog(ctx context.Context, id string, r api.LogRequest) (api.LogResult, error) {
 	var out api.LogResult
 	err := c.call(ctx, "POST", processPath(id, "/log"), r, &out)
@@ -115,18 +116,18 @@ func (c *Client) ProcessKeys(ctx context.Context, id string, keys []string, lite
 	return c.call(ctx, "POST", processPath(id, "/keys"), api.KeysRequest{Keys: keys, Literal: literal}, nil)
 }
 
-// ProcessPaste types data as one paste.
+// ProcessPaste types data as Paste does.
 func (c *Client) ProcessPaste(ctx context.Context, id string, data []byte) error {
 	return c.call(ctx, "POST", processPath(id, "/paste"), map[string][]byte{"data": data}, nil)
 }
 
-// ProcessSignal sends a signal by name to the command's foreground group.
+// ProcessSignal sends a signal as Signal does.
 func (c *Client) ProcessSignal(ctx context.Context, id, sig string) error {
 	return c.call(ctx, "POST", processPath(id, "/signal"), map[string]string{"signal": sig}, nil)
 }
 
-// ProcessKill ends the whole tree: TERM, then KILL after grace. It returns once the end
-// is recorded.
+// ProcessKill ends the whole tree: TERM, then KILL after grace; grace 0 sends KILL at
+// once. It returns once the end is recorded, even across a restart of the server.
 func (c *Client) ProcessKill(ctx context.Context, id, caller string, grace time.Duration) (api.ExecResult, error) {
 	var out api.ExecResult
 	in := map[string]any{"caller": caller, "graceMs": api.Millis(grace)}

@@ -53,7 +53,7 @@ func (c *Client) Peek(ctx context.Context, r api.PeekRequest) (api.PeekResult, e
 	return out.PeekResult, err
 }
 
-// PeekMany makes up to 4096 requests at once; results are in their order. A session
+// PeekMany makes up to 4096 requests (ErrTooLarge) at once; results are in their order. A session
 // that does not exist has Error set; the call itself fails only if the server does. The
 // server remembers a list in which nothing changed since IfRevision, so that repeating
 // it is cheapest.

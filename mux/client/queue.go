@@ -8,8 +8,10 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// Enqueue queues a message; it is on disk when Enqueue returns. Messages for one
-// session are delivered in order.
+// Enqueue queues a message for a session that need not exist yet; it is on disk when
+// Enqueue returns. Messages for one session are delivered in order. ErrBadName,
+// ErrRequest for an unknown policy, ErrTooLarge for a text of more than 1 MiB or with
+// 10,000 messages in the queue.
 func (c *Client) Enqueue(ctx context.Context, r api.QueueRequest) (api.QueueItem, error) {
 	var out api.QueueItem
 	err := c.call(ctx, "POST", "/v1/queue", r, &out)

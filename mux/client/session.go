@@ -13,19 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Interrupt types Ctrl-C ahead of queued input. If the program does not read, its
-// foreground process group gets SIGINT.
+// Interrupt types Ctrl-C, or the session's InterruptKeys, ahead of queued input. If the
+// program does not read Ctrl-C, its foreground process group gets SIGINT. ErrExited after
+// the end.
 func (c *Client) Interrupt(ctx context.Context, name string) error {
 	return c.call(ctx, "POST", sessionPath(name, "/interrupt"), nil, nil)
 }
 
-// Signal sends a signal ("TERM", "SIGUSR1") to the foreground process group.
+// Signal sends a signal ("TERM", "SIGUSR1", "15") to the foreground process group.
 // ErrRequest for an unknown signal, ErrExited after the end.
 func (c *Client) Signal(ctx context.Context, name, sig string) error {
 	return c.call(ctx, "POST", sessionPath(name, "/signal"), map[string]string{"signal": sig}, nil)
 }
 
-// Resize sets the session's size without clients. ErrSize outside the limits.
+// Resize sets the session's size without clients. ErrSize outside the limits of
+// [api.CheckSize].
 func (c *Client) Resize(ctx context.Context, name string, cols, rows int) error {
 	return c.call(ctx, "POST", sessionPath(name, "/resize"), api.Size{Cols: cols, Rows: rows}, nil)
 }
@@ -37,14 +39,15 @@ func (c *Client) Keys(ctx context.Context, name string, keys []string, literal b
 	return c.call(ctx, "POST", sessionPath(name, "/keys"), api.KeysRequest{Keys: keys, Literal: literal}, nil)
 }
 
-// Paste types data as one paste, bracketed if the program asked for that.
+// Paste types data, at most 16 MiB (ErrTooLarge), as one paste, bracketed if the program
+// asked for that. ErrExited after the end.
 func (c *Client) Paste(ctx context.Context, name string, data []byte) error {
 	return c.call(ctx, "POST", sessionPath(name, "/paste"), map[string][]byte{"data": data}, nil)
 }
 
 // Nudge types a message and submits it. The receipt has every outcome except a missing
-// session. After a restart of the server it says how far the message came; nothing is
-// typed twice.
+// session and a text of more than 1 MiB (ErrTooLarge). After a restart of the server it
+// says how far the message came; nothing is typed twice.
 func (c *Client) Nudge(ctx context.Context, name string, r api.NudgeRequest) (api.Receipt, error) {
 	if r.ID == "" {
 		r.ID = rand.Text()
@@ -55,7 +58,7 @@ func (c *Client) Nudge(ctx context.Context, name string, r api.NudgeRequest) (ap
 }
 
 // Wait blocks until a condition holds, the session ends or the time is up, even across
-// a restart of the server.
+// a restart of the server. ErrRequest for a bad condition.
 func (c *Client) Wait(ctx context.Context, name string, r api.WaitRequest) (api.WaitResult, error) {
 	var out api.WaitResult
 	end := time.Now().Add(r.Timeout)
@@ -128,7 +131,9 @@ func (c *Client) GetMeta(ctx context.Context, name, key string) (string, error) 
 	return string(out.Value), err
 }
 
-// SetMeta sets one value, which may hold any bytes. It is on disk when SetMeta returns.
+// SetMeta sets one value: any bytes, at most 1 MiB (ErrTooLarge), under a key of 1 to 1024
+// bytes (ErrRequest). A session has at most 1024 keys (ErrTooLarge). The value is on disk
+// when SetMeta returns.
 func (c *Client) SetMeta(ctx context.Context, name, key, value string) error {
 	in := map[string][]byte{"value": []byte(value)}
 	return c.call(ctx, "PUT", sessionPath(name, "/meta?key="+url.QueryEscape(key)), in, nil)
@@ -175,8 +180,8 @@ func (c *Client) Recording(ctx context.Context, name, format string, w io.Writer
 	return err
 }
 
-// Activities returns what the programs of the named running sessions are doing, in the
-// order of the names; others are left out. It does not wait for a screen that is being
+// Activities returns what the programs of the named running sessions, at most 4096
+// (ErrTooLarge), are doing, in the order of the names; others are left out. It does not wait for a screen that is being
 // painted: the last whole one counts.
 func (c *Client) Activities(ctx context.Context, names []string) ([]api.SessionActivity, error) {
 	var out struct {
@@ -186,8 +191,8 @@ func (c *Client) Activities(ctx context.Context, names []string) ([]api.SessionA
 	return out.Sessions, err
 }
 
-// AliveMany returns the sessions in which such a process was seen alive. The absence of
-// a session proves nothing: ask [Client.ProcessAlive].
+// AliveMany returns the sessions, of at most 4096 (ErrTooLarge), in which such a process
+// was seen alive. The absence of a session proves nothing: ask [Client.ProcessAlive].
 func (c *Client) AliveMany(ctx context.Context, rs []api.AliveRequest) ([]string, error) {
 	var out struct {
 		Alive []string `json:"alive"`

@@ -77,7 +77,8 @@ func (cmd *Command) Input(ctx context.Context) (Session, error) {
 	return cmd.session, nil
 }
 
-// Write gives the command input.
+// Write gives the command input. It blocks while the command does not read, until ctx
+// ends. ErrExited after the end.
 func (cmd *Command) Write(ctx context.Context, in api.WriteRequest) error {
 	s, err := cmd.Input(ctx)
 	if err != nil {

@@ -175,7 +175,7 @@ func (c *Commands) Close() {
 
 // Start starts a command. Its record is on disk before its process exists. existed
 // is true if the owner has a command with the same key: that is returned, and nothing
-// is started.
+// is started. ErrLimit, ErrRequest, ErrTooLarge, and the errors of Host.Create.
 func (c *Commands) Start(r api.ExecRequest) (cmd *Command, existed bool, err error) {
 	rec, create, err := c.plan(&r)
 	if err != nil {

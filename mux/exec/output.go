@@ -203,7 +203,8 @@ func (o *Output) page(r api.LogRequest) (api.LogResult, error) {
 	return res, nil
 }
 
-// Log returns a page of the output, as text or raw.
+// Log returns a page of the output, as text or raw: at most 10,000 lines and about 1 MiB.
+// ErrRequest for a bad pattern.
 func (cmd *Command) Log(r api.LogRequest) (api.LogResult, error) {
 	out, err := cmd.output()
 	if err != nil {
@@ -281,7 +282,8 @@ func (cmd *Command) fill(res *api.ExecResult, cursor uint64, limit int, raw bool
 	return nil
 }
 
-// Poll waits for output after a cursor, or the end.
+// Poll waits for output after a cursor, or the end, for r.Wait, at most 30 s. ErrRequest
+// for a cursor past the end.
 func (cmd *Command) Poll(ctx context.Context, r api.PollRequest) (api.ExecResult, error) {
 	defer cmd.follow()()
 	cursor := cmd.record().Acked

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,10 +14,10 @@ import (
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/limits"
 	"gascity.dev/gc/mux/internal/nudge"
+	"gascity.dev/gc/mux/internal/program"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
-	"gascity.dev/gc/mux/keys"
 )
 
 // create starts a session; that of a background command if command is not nil.
@@ -30,7 +28,7 @@ func (srv *server) create(r api.CreateRequest, command *commandStart) (*session,
 	if r.Rows == 0 {
 		r.Rows = api.DefaultRows
 	}
-	if err := checkCreate(&r); err != nil {
+	if err := program.Check(&r); err != nil {
 		return nil, err
 	}
 	if err := srv.sessions.reserve(r.Name, r.ID); err != nil {
@@ -46,46 +44,6 @@ func (srv *server) create(r api.CreateRequest, command *commandStart) (*session,
 	}
 	return s, nil
 }
-
-func checkCreate(r *api.CreateRequest) error {
-	if err := api.CheckName(r.Name); err != nil {
-		return err
-	}
-	if r.ID != "" {
-		if err := api.CheckName(r.ID); err != nil {
-			return fmt.Errorf("session id: %w", err)
-		}
-	}
-	if r.Command != "" && len(r.Argv) > 0 {
-		return fmt.Errorf("%w: command and argv are mutually exclusive", api.ErrRequest)
-	}
-	for _, s := range slices.Concat(r.Argv, r.Env, []string{r.Command, r.WorkDir}) {
-		if strings.IndexByte(s, 0) >= 0 {
-			return fmt.Errorf("%w: a NUL byte in the command, work dir or environment", api.ErrRequest)
-		}
-	}
-	if err := limits.Check(r.Limits); err != nil {
-		return err
-	}
-	if len(r.StatusRules) > maxRules {
-		return fmt.Errorf("%w: %d status rules, at most %d", api.ErrTooLarge, len(r.StatusRules), maxRules)
-	}
-	if _, err := keys.Encode(nil, r.InterruptKeys, keys.Modes{}); err != nil {
-		return fmt.Errorf("interrupt keys: %w", err)
-	}
-	for i := range r.StatusRules {
-		if err := r.StatusRules[i].Check(); err != nil {
-			return fmt.Errorf("%w: %w", api.ErrRequest, err)
-		}
-	}
-	if _, err := keys.Encode(nil, r.Composer.Clear, keys.Modes{}); err != nil {
-		return fmt.Errorf("%w: composer: %w", api.ErrRequest, err)
-	}
-	return api.CheckSize(r.Cols, r.Rows)
-}
-
-// maxRules is the maximum number of a session's status rules.
-const maxRules = 100
 
 // spawn starts the program of a reserved name and enters the session.
 func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, error) {
@@ -110,10 +68,11 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 			return nil, err
 		}
 	}
-	spec, err := spawnFor(&r, &rec)
+	spec, shown, err := program.Spec(&r, program.Session{ID: rec.ID, Pipes: rec.Pipes, Env: rec.Control.environ()})
 	if err != nil {
 		return nil, err
 	}
+	rec.Command, rec.WorkDir = shown, spec.Dir
 	if err := srv.meta.put(rec.ID, r.Meta); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/program"
 	"gascity.dev/gc/mux/keeper"
 )
 
@@ -74,7 +75,7 @@ func (a *apiServer) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, 
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
-	if !isExecutable(in.Path) {
+	if !program.IsExecutable(in.Path) {
 		return nil, fmt.Errorf("%w: %s: not an executable file", api.ErrRequest, in.Path)
 	}
 	fd, err := unix.Open(in.Path, unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -9,7 +9,6 @@ import (
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/internal/sys"
-	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"
 )
 
@@ -45,14 +44,6 @@ func (i *stdin) close() {
 		i.f.Close()
 		i.fd = -1
 	}
-}
-
-// stdio returns what the keeper must make for a session.
-func (r *sessionRecord) stdio() uint64 {
-	if r.Pipes {
-		return keeper.StdioMixed
-	}
-	return keeper.StdioPTY
 }
 
 func (r *sessionRecord) kind() string {

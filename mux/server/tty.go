@@ -7,6 +7,7 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/loop"
+	"gascity.dev/gc/mux/internal/program"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/journal"
 	"golang.org/x/sys/unix"
@@ -198,7 +199,7 @@ func (t *tty) foreground() int {
 // signal sends a signal by name to the foreground process group.
 func (t *tty) signal(name string) error {
 	s := t.s
-	sig, err := parseSignal(name)
+	sig, err := program.Signal(name)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package server
+package program
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parseSignal understands "TERM", "SIGTERM", "term" and "15".
-func parseSignal(name string) (unix.Signal, error) {
+// Signal parses the name or number of a signal: "TERM", "SIGTERM", "term" and "15" are one.
+func Signal(name string) (unix.Signal, error) {
 	if n, err := strconv.Atoi(name); err == nil && n > 0 && n < 65 {
 		return unix.Signal(n), nil
 	}

@@ -1,4 +1,4 @@
-package server
+package program
 
 import (
 	"errors"
@@ -15,38 +15,47 @@ import (
 	"gascity.dev/gc/mux/keeper"
 )
 
-// spawnFor returns what the keeper must execute.
-func spawnFor(r *api.CreateRequest, rec *sessionRecord) (*keeper.Spec, error) {
-	env := append(sessionEnv(r.Env, rec.ID, r.KeepSessionID), rec.Control.environ()...)
+// Session is the session that a program is for.
+type Session struct {
+	ID    string
+	Pipes bool     // instead of a terminal
+	Env   []string // variables that only its program gets
+}
+
+// Spec returns what the keeper must execute, and the command as people see it.
+func Spec(r *api.CreateRequest, s Session) (spec *keeper.Spec, command string, err error) {
+	env := append(sessionEnv(r.Env, s.ID, r.KeepSessionID), s.Env...)
 	dir, err := workDir(r.WorkDir, lookupEnv(env, "HOME"))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	spec := &keeper.Spec{
-		ID: rec.ID, Env: env, Dir: dir, Umask: 0o022, Stdio: rec.stdio(),
+	spec = &keeper.Spec{
+		ID: s.ID, Env: env, Dir: dir, Umask: 0o022, Stdio: keeper.StdioPTY,
 		Cols: uint16(r.Cols), Rows: uint16(r.Rows),
+	}
+	if s.Pipes {
+		spec.Stdio = keeper.StdioMixed
 	}
 	if r.Umask != nil {
 		spec.Umask = *r.Umask & 0o777
 	}
 	shell := lookupEnv(env, "SHELL")
-	if !isExecutable(shell) {
+	if !IsExecutable(shell) {
 		shell = "/bin/sh"
 	}
 	switch {
 	case len(r.Argv) > 0:
 		spec.Argv = r.Argv
-		rec.Command = strings.Join(r.Argv, " ")
+		command = strings.Join(r.Argv, " ")
 		spec.Path, spec.Argv = resolve(r.Argv, lookupEnv(env, "PATH"), dir)
 	case r.Command != "":
-		rec.Command = r.Command
+		command = r.Command
 		spec.Path, spec.Argv = shell, []string{shell, "-c", r.Command}
 	default:
-		rec.Command = shell
+		command = shell
 		spec.Path, spec.Argv = shell, []string{shell}
 	}
-	rec.WorkDir = dir
-	return spec, nil
+	return spec, command, nil
 }
 
 // workDir checks the directory to start in.
@@ -106,7 +115,8 @@ func lookupEnv(env []string, key string) string {
 	return value
 }
 
-func isExecutable(path string) bool {
+// IsExecutable reports whether a path is absolute and that of a program.
+func IsExecutable(path string) bool {
 	fi, err := os.Stat(path)
 	return filepath.IsAbs(path) && err == nil && fi.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
 }
@@ -130,14 +140,14 @@ func resolve(argv []string, path, dir string) (string, []string) {
 			if !filepath.IsAbs(d) {
 				d = filepath.Join(dir, d)
 			}
-			if p := filepath.Join(d, name); isExecutable(p) {
+			if p := filepath.Join(d, name); IsExecutable(p) {
 				return p, argv
 			}
 		}
 	}
 	why, status := "command not found", "127"
 	if fi, err := os.Stat(found); found != "" && err == nil {
-		if isExecutable(found) {
+		if IsExecutable(found) {
 			return found, argv
 		}
 		why, status = "permission denied", "126"

@@ -9,7 +9,7 @@ import (
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
-	"gascity.dev/gc/store"
+	"gascity.dev/gc/mux/internal/muxdb"
 )
 
 // startJumped starts a server on a machine whose clock was set by jump since
@@ -20,13 +20,13 @@ func startJumped(t *testing.T, jump time.Duration) *client.Client {
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	db, err := store.Open(p.Db(), schema)
+	db, err := muxdb.Open(p.Db())
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := clock.New().Anchor()
 	a.At = a.At.Add(-jump)
-	err = db.Update(func(tx *store.Tx) error { return clockBucket.Put(tx, clockKey, a) })
+	err = muxdb.SaveClock(db, a)
 	if err == nil {
 		err = db.Close()
 	}

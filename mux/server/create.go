@@ -73,12 +73,12 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 		return nil, err
 	}
 	rec.Command, rec.WorkDir = shown, spec.Dir
-	if err := srv.meta.put(rec.ID, r.Meta); err != nil {
+	if err := srv.meta.Put(rec.ID, r.Meta); err != nil {
 		return nil, err
 	}
 	s, err := srv.launchLimited(spec, rec, r.Limits)
 	if err != nil {
-		_ = srv.meta.drop(rec.ID)
+		_ = srv.meta.Drop(rec.ID)
 		return nil, err
 	}
 	s.mu.Lock()

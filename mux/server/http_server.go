@@ -11,13 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/muxdb"
 	"gascity.dev/gc/mux/internal/program"
 	"gascity.dev/gc/mux/keeper"
 )
 
 func (a *apiServer) handleStatus(http.ResponseWriter, *http.Request) (any, error) {
 	srv := a.srv
-	damaged := damaged(srv.settings.paths)
+	damaged := muxdb.Damaged(srv.settings.paths)
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	k := srv.keeper.link.Info

@@ -153,10 +153,10 @@ func handleClear(s *session, _ http.ResponseWriter, _ *http.Request) (any, error
 
 func (a *apiServer) handleMetaGet(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
 	if !r.URL.Query().Has("key") {
-		m, err := a.srv.meta.all(s.rec.ID)
+		m, err := a.srv.meta.All(s.rec.ID)
 		return map[string]map[string][]byte{"meta": m}, err
 	}
-	v, err := a.srv.meta.get(s.rec.ID, r.URL.Query().Get("key"))
+	v, err := a.srv.meta.Get(s.rec.ID, r.URL.Query().Get("key"))
 	return map[string][]byte{"value": v}, err
 }
 
@@ -167,11 +167,11 @@ func (a *apiServer) handleMetaSet(s *session, w http.ResponseWriter, r *http.Req
 	if err := readJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	return nil, a.srv.meta.put(s.rec.ID, map[string]string{r.URL.Query().Get("key"): string(in.Value)})
+	return nil, a.srv.meta.Put(s.rec.ID, map[string]string{r.URL.Query().Get("key"): string(in.Value)})
 }
 
 func (a *apiServer) handleMetaRemove(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
-	return nil, a.srv.meta.remove(s.rec.ID, r.URL.Query().Get("key"))
+	return nil, a.srv.meta.Remove(s.rec.ID, r.URL.Query().Get("key"))
 }
 
 func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, error) {

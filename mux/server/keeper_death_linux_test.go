@@ -157,7 +157,7 @@ func TestDamagedDatabaseIsMentioned(t *testing.T) {
 	}
 	c := startServerAt(t, p)
 	st, err := c.Status(t.Context())
-	if err != nil || len(st.Damaged) != 1 || !strings.HasPrefix(st.Damaged[0], p.Db()+asideMark) {
+	if err != nil || len(st.Damaged) != 1 || !strings.HasPrefix(st.Damaged[0], p.Db()+".corrupt-") {
 		t.Fatalf("%q, %v", st.Damaged, err)
 	}
 	if err := os.Remove(st.Damaged[0]); err != nil {

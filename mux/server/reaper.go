@@ -11,7 +11,7 @@ import (
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/store"
+	"gascity.dev/gc/mux/internal/muxdb"
 	"golang.org/x/sys/unix"
 )
 
@@ -181,7 +181,7 @@ const sweepGrace = 2 * time.Second
 
 // leaveKill leaves the rest of a kill to the next server.
 func (r *reaper) leaveKill(s *session, deadline time.Time) {
-	if err := r.srv.db.Batch(func(tx *store.Tx) error { return killBucket.Put(tx, s.rec.ID, deadline) }); err != nil {
+	if err := muxdb.LeaveKill(r.srv.db, s.rec.ID, deadline); err != nil {
 		slog.Warn("cannot hand over a kill", "session", s.rec.ID, "error", err)
 	}
 }
@@ -189,16 +189,7 @@ func (r *reaper) leaveKill(s *session, deadline time.Time) {
 // finishKills makes left resume the kills that the last server left.
 func (r *reaper) finishKills(left *adoption) error {
 	srv := r.srv
-	kills := make(map[string]time.Time)
-	err := srv.db.View(func(tx *store.Tx) error {
-		for id, deadline := range killBucket.All(tx, "") {
-			kills[id] = deadline
-		}
-		return nil
-	})
-	if err == nil && len(kills) > 0 {
-		err = srv.db.Update(func(tx *store.Tx) error { return killBucket.Clear(tx) })
-	}
+	kills, err := muxdb.TakeKills(srv.db)
 	if err != nil {
 		return fmt.Errorf("unfinished kills: %w", err)
 	}
@@ -221,6 +212,3 @@ func (r *reaper) finishKills(left *adoption) error {
 	}
 	return nil
 }
-
-// killBucket maps a session's id to the end of the grace of its unfinished kill.
-var killBucket = store.NewBucket[time.Time]("kills")

@@ -19,6 +19,7 @@ import (
 	"gascity.dev/gc/mux/exec"
 	"gascity.dev/gc/mux/internal/attached"
 	"gascity.dev/gc/mux/internal/loop"
+	"gascity.dev/gc/mux/internal/muxdb"
 	"gascity.dev/gc/mux/internal/queue"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
@@ -40,7 +41,7 @@ type server struct {
 	keeper   keeperLink
 	journals journals
 	events   eventFeed
-	meta     metadata
+	meta     muxdb.Metadata
 	sessions sessionTable
 	reaper   reaper
 	api      apiServer
@@ -78,7 +79,6 @@ func newServer(set settings) *server {
 	srv.keeper = keeperLink{srv: srv, replaced: make(chan struct{})}
 	srv.journals = journals{srv: srv, writer: journal.NewWriter()}
 	srv.events.log = event.NewLog[api.Event](event.Options{})
-	srv.meta.srv = srv
 	srv.sessions = sessionTable{srv: srv, byID: make(map[string]*session), byName: make(map[string]*session)}
 	srv.sessions.created.L = &srv.mu
 	srv.nesting = attached.NewNesting(srv.sessions.aroundAny)
@@ -153,10 +153,11 @@ func (srv *server) open(control int, left *adoption) error {
 	if srv.loop, err = loop.New(srv.lifetime.done); err != nil {
 		return err
 	}
-	if srv.db, err = openState(srv.settings.paths.Db()); err != nil {
+	if srv.db, err = muxdb.Open(srv.settings.paths.Db()); err != nil {
 		return err
 	}
-	srv.clock = resumeClock(srv.db)
+	srv.meta.DB = srv.db
+	srv.clock = muxdb.ResumeClock(srv.db)
 	srv.queue = newQueue(srv)
 	if err := srv.journals.open(entries); err != nil {
 		return err
@@ -170,7 +171,7 @@ func (srv *server) open(control int, left *adoption) error {
 	}
 	srv.journals.sweep()
 	srv.sweepControls()
-	if err := srv.meta.sweep(); err != nil { // a full disk must not stop the server
+	if err := srv.meta.Sweep(func(id string) bool { return srv.sessions.withID(id) != nil }); err != nil { // a full disk must not stop the server
 		slog.Warn("cannot remove metadata of sessions that are gone", "error", err)
 	}
 	srv.commands.Reconcile()

@@ -238,7 +238,7 @@ func (t *sessionTable) collect(drop []*session) {
 	if err := srv.keeper.current().Forget(ids...); err != nil {
 		slog.Warn("the keeper cannot forget sessions", "error", err)
 	}
-	if err := srv.meta.drop(ids...); err != nil {
+	if err := srv.meta.Drop(ids...); err != nil {
 		slog.Warn("cannot remove metadata", "error", err)
 	}
 	for _, s := range drop {

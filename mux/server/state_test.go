@@ -1,9 +1,9 @@
 package server
 
 import (
-	"strings"
 	"testing"
 
+	"gascity.dev/gc/mux/internal/muxdb"
 	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/store"
 )
@@ -18,22 +18,14 @@ func TestMetadataOfGoneSessions(t *testing.T) {
 	}
 	open := func() *store.DB {
 		t.Helper()
-		db, err := store.Open(p.Db(), schema)
+		db, err := muxdb.Open(p.Db())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return db
 	}
 	db := open()
-	err := db.Update(func(tx *store.Tx) error {
-		for _, key := range []string{"a", "b"} {
-			if err := metaBucket.Put(tx, metaKey("before-the-boot", key), []byte("x")); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := (muxdb.Metadata{DB: db}).Put("before-the-boot", map[string]string{"a": "x", "b": "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -60,12 +52,7 @@ func TestMetadataOfGoneSessions(t *testing.T) {
 	}
 	db = open()
 	defer db.Close()
-	_ = db.View(func(tx *store.Tx) error {
-		for key := range metaBucket.All(tx, "") {
-			if strings.HasPrefix(key, "before-the-boot") {
-				t.Errorf("%q is left", key)
-			}
-		}
-		return nil
-	})
+	if left, err := (muxdb.Metadata{DB: db}).All("before-the-boot"); err != nil || len(left) != 0 {
+		t.Errorf("%q is left, %v", left, err)
+	}
 }

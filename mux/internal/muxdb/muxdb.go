@@ -1,4 +1,4 @@
-package server
+package muxdb
 
 import (
 	"errors"
@@ -20,8 +20,8 @@ var schema = store.Schema{Name: "mux", Version: 1}
 // asideMark is in the names of damaged databases that were set aside.
 const asideMark = ".corrupt-"
 
-// damaged lists the databases that were set aside and not yet removed.
-func damaged(p api.Paths) []string {
+// Damaged lists the databases that were set aside and not yet removed.
+func Damaged(p api.Paths) []string {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
 		return nil
@@ -35,9 +35,9 @@ func damaged(p api.Paths) []string {
 	return out
 }
 
-// openState opens mux.db. A damaged file is set aside, never removed: sessions without
+// Open opens mux.db. A damaged file is set aside, never removed: sessions without
 // metadata are better than no sessions.
-func openState(path string) (*store.DB, error) {
+func Open(path string) (*store.DB, error) {
 	db, err := store.Open(path, schema)
 	if errors.Is(err, store.ErrCorrupt) {
 		aside := fmt.Sprintf("%s%s%d", path, asideMark, time.Now().Unix())
@@ -58,9 +58,9 @@ var clockBucket = store.NewBucket[clock.Anchor]("clock")
 
 const clockKey = "server"
 
-// resumeClock continues the clock of the last server. If the disk is full, the next
+// ResumeClock continues the clock of the last server. If the disk is full, the next
 // server only resumes from an older position.
-func resumeClock(db *store.DB) *clock.Clock {
+func ResumeClock(db *store.DB) *clock.Clock {
 	var a clock.Anchor
 	err := db.View(func(tx *store.Tx) (err error) {
 		a, _, err = clockBucket.Get(tx, clockKey)
@@ -68,10 +68,15 @@ func resumeClock(db *store.DB) *clock.Clock {
 	})
 	c := clock.Resume(a)
 	if err == nil {
-		err = db.Update(func(tx *store.Tx) error { return clockBucket.Put(tx, clockKey, c.Anchor()) })
+		err = SaveClock(db, c.Anchor())
 	}
 	if err != nil {
 		slog.Warn("cannot save the clock", "error", err)
 	}
 	return c
+}
+
+// SaveClock writes the position of the clock.
+func SaveClock(db *store.DB, a clock.Anchor) error {
+	return db.Update(func(tx *store.Tx) error { return clockBucket.Put(tx, clockKey, a) })
 }

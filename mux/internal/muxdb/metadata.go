@@ -1,4 +1,4 @@
-package server
+package muxdb
 
 import (
 	"fmt"
@@ -20,11 +20,11 @@ const (
 	maxMetaKeys  = 1024
 )
 
-// metadata is the sessions' metadata in mux.db.
-type metadata struct{ srv *server }
+// Metadata is the metadata of sessions.
+type Metadata struct{ DB *store.DB }
 
-// put writes metadata of a session durably.
-func (m *metadata) put(id string, meta map[string]string) error {
+// Put writes metadata of a session durably.
+func (m Metadata) Put(id string, meta map[string]string) error {
 	if len(meta) == 0 {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (m *metadata) put(id string, meta map[string]string) error {
 			return err
 		}
 	}
-	return m.srv.db.Batch(func(tx *store.Tx) error {
+	return m.DB.Batch(func(tx *store.Tx) error {
 		if n := metaBucket.Len(tx, metaKey(id, "")); n+len(meta) > maxMetaKeys {
 			return fmt.Errorf("%w: at most %d metadata keys", api.ErrTooLarge, maxMetaKeys)
 		}
@@ -46,23 +46,23 @@ func (m *metadata) put(id string, meta map[string]string) error {
 	})
 }
 
-// get reads one value.
-func (m *metadata) get(id, key string) (value []byte, err error) {
+// Get reads one value.
+func (m Metadata) Get(id, key string) (value []byte, err error) {
 	if err := checkMeta(key, nil); err != nil {
 		return nil, err
 	}
-	err = m.srv.db.View(func(tx *store.Tx) error {
+	err = m.DB.View(func(tx *store.Tx) error {
 		value, _, err = metaBucket.Get(tx, metaKey(id, key))
 		return err
 	})
 	return value, err
 }
 
-// all reads a session's metadata.
-func (m *metadata) all(id string) (map[string][]byte, error) {
+// All reads a session's metadata.
+func (m Metadata) All(id string) (map[string][]byte, error) {
 	out := make(map[string][]byte)
 	prefix := metaKey(id, "")
-	err := m.srv.db.View(func(tx *store.Tx) error {
+	err := m.DB.View(func(tx *store.Tx) error {
 		return metaBucket.Each(tx, prefix, func(key string, v []byte) error {
 			out[key[len(prefix):]] = v
 			return nil
@@ -71,21 +71,21 @@ func (m *metadata) all(id string) (map[string][]byte, error) {
 	return out, err
 }
 
-// remove removes one value.
-func (m *metadata) remove(id, key string) error {
+// Remove removes one value.
+func (m Metadata) Remove(id, key string) error {
 	if err := checkMeta(key, nil); err != nil {
 		return err
 	}
-	return m.srv.db.Batch(func(tx *store.Tx) error { return metaBucket.Delete(tx, metaKey(id, key)) })
+	return m.DB.Batch(func(tx *store.Tx) error { return metaBucket.Delete(tx, metaKey(id, key)) })
 }
 
-// sweep removes the metadata of sessions that no longer exist: they ended with the
+// Sweep removes the metadata of sessions that no longer exist: they ended with the
 // machine or with their keeper.
-func (m *metadata) sweep() error {
+func (m Metadata) Sweep(exists func(id string) bool) error {
 	gone := make(map[string]bool)
-	err := m.srv.db.View(func(tx *store.Tx) error {
+	err := m.DB.View(func(tx *store.Tx) error {
 		for key := range metaBucket.All(tx, "") {
-			if id, _, ok := strings.Cut(key, "\x00"); ok && m.srv.sessions.withID(id) == nil {
+			if id, _, ok := strings.Cut(key, "\x00"); ok && !exists(id) {
 				gone[id] = true
 			}
 		}
@@ -94,12 +94,12 @@ func (m *metadata) sweep() error {
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	return m.drop(slices.Collect(maps.Keys(gone))...)
+	return m.Drop(slices.Collect(maps.Keys(gone))...)
 }
 
-// drop removes all metadata of sessions.
-func (m *metadata) drop(ids ...string) error {
-	return m.srv.db.Batch(func(tx *store.Tx) error {
+// Drop removes all metadata of sessions.
+func (m Metadata) Drop(ids ...string) error {
+	return m.DB.Batch(func(tx *store.Tx) error {
 		for _, id := range ids {
 			for key := range metaBucket.All(tx, metaKey(id, "")) {
 				if err := metaBucket.Delete(tx, key); err != nil {

@@ -14,25 +14,8 @@ import (
 	"fmt"
 	"time"
 
-	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/delivery"
 )
-
-// Status of a command.
-type Status string
-
-// The statuses. Completed means exit status 0; a timeout is never completed.
-const (
-	Running   Status = "running"
-	Completed Status = "completed"
-	Failed    Status = "failed"
-	TimedOut  Status = "timed_out"
-	Killed    Status = "killed"
-	Lost      Status = "lost" // how it ended cannot be known
-)
-
-// Ended reports whether the status is final.
-func (s Status) Ended() bool { return s != Running }
 
 // When the owner is notified of the end.
 const (
@@ -105,10 +88,6 @@ type Record struct {
 	MonoStart time.Time `json:"begun,omitzero"`
 	MonoEnd   time.Time `json:"over,omitzero"`
 }
-
-// EventID is the id of the event of the command's end. It is derived from the
-// record, so that reporting the end again cannot make another event.
-func (r *Record) EventID() string { return r.ID + "/exit" }
 
 // CheckNotify returns ErrNotify for an unknown word; "" is auto.
 func CheckNotify(word string) error {
@@ -186,57 +165,4 @@ func (r *Record) Wakes() bool {
 		return r.Background && r.Seen.IsZero() && r.Status != Completed
 	}
 	return r.Background && r.Seen.IsZero()
-}
-
-// Types of events.
-const (
-	EventStarted  = "exec.started"
-	EventFinished = "exec.finished"
-	EventFailed   = "exec.failed"
-	EventTimedOut = "exec.timed_out"
-	EventKilled   = "exec.killed"
-	EventLost     = "exec.lost"
-)
-
-// EventType is the type of the event that reports the status.
-func (s Status) EventType() string {
-	switch s {
-	case Running:
-		return EventStarted
-	case Completed:
-		return EventFinished
-	}
-	return "exec." + string(s)
-}
-
-// Event is one thing that happened to a command.
-type Event struct {
-	ID       string    `json:"eventId"`
-	Type     string    `json:"type"`
-	Session  string    `json:"sessionId"`
-	Label    string    `json:"label,omitempty"`
-	Command  string    `json:"command"`
-	Owner    string    `json:"owner,omitempty"`
-	CallID   string    `json:"callId,omitempty"`
-	ExitCode int       `json:"exitCode"`
-	Signal   string    `json:"signal,omitempty"`
-	Reason   string    `json:"reason,omitempty"`
-	Tail     string    `json:"tail,omitempty"`
-	Started  time.Time `json:"startedAt,omitzero"`
-	Ended    time.Time `json:"endedAt,omitzero"`
-
-	Duration clock.Millis `json:"durationMs,omitzero"`
-}
-
-// Event returns the event that reports the record's status.
-func (r *Record) Event() Event {
-	e := Event{
-		ID: r.EventID(), Type: r.Status.EventType(), Session: r.ID, Label: r.Label, Command: r.Command, Owner: r.Owner,
-		CallID: r.CallID, ExitCode: r.ExitCode, Signal: r.Signal, Reason: r.Reason, Tail: r.Tail,
-		Started: r.Started, Ended: r.Ended, Duration: clock.Millis(r.Duration),
-	}
-	if !r.Status.Ended() {
-		e.ID = r.ID + "/start"
-	}
-	return e
 }

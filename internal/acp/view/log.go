@@ -1,0 +1,202 @@
+package view
+
+import (
+	"strings"
+
+	"gascity.dev/gc/internal/acp/conversation"
+)
+
+// log decides which items are written into the scrollback, and when. What was written
+// stays as it is, so an item is written once it is complete, whatever began before
+// it. A message is written line by line; meanwhile the others wait.
+type log struct {
+	first   int             // number of the item that written[0] is about; those before are settled
+	written []record        // of the items from first on
+	open    int             // number of the message that is under way; -1: none
+	any     bool            // something was written
+	asking  string          // id of the question whose details were written
+	asked   map[string]bool // tool calls whose diffs were written with a question, by CallID
+}
+
+// record is what was written of an item.
+type record struct {
+	bytes   int    // Message: how much of its text
+	line    string // Plan, Call: its line
+	settled bool   // nothing more will come
+}
+
+func newLog() log { return log{open: -1, asked: map[string]bool{}} }
+
+// take returns the lines that have become final.
+func (g *log) take(f *Frame) []line {
+	g.follow(f)
+	out := g.pass(f)
+	if g.open < 0 {
+		out = append(out, g.pass(f)...) // what waited for a message
+	}
+	for len(g.written) > 0 && g.written[0].settled {
+		g.written, g.first = g.written[1:], g.first+1
+	}
+	out = append(out, g.ask(f)...)
+	g.any = g.any || len(out) > 0
+	return out
+}
+
+// follow makes the records those of the frame's items.
+func (g *log) follow(f *Frame) {
+	if drop := min(f.First-g.first, len(g.written)); drop > 0 {
+		g.written, g.first = g.written[drop:], g.first+drop
+	}
+	g.first = max(g.first, f.First)
+	if g.open < g.first {
+		g.open = -1
+	}
+	for g.first+len(g.written) < f.First+len(f.Items) {
+		g.written = append(g.written, record{})
+	}
+}
+
+// pass goes over all items once.
+func (g *log) pass(f *Frame) (out []line) {
+	for i := range g.written {
+		number, r := g.first+i, &g.written[i]
+		at := number - f.First
+		if r.settled || at >= len(f.Items) || g.open >= 0 && g.open != number {
+			continue
+		}
+		it := &f.Items[at]
+		begins := r.bytes == 0
+		lines := g.advance(it, number, f.over(), at == len(f.Items)-1)
+		if len(lines) > 0 && begins && (g.any || len(out) > 0) && (it.Kind == conversation.Prompt || it.Kind == conversation.Message) {
+			out = append(out, line{})
+		}
+		out = append(out, lines...)
+	}
+	return out
+}
+
+// advance returns the lines of an item that have become final. over: no turn runs;
+// last: no item follows.
+func (g *log) advance(it *conversation.Item, number int, over, last bool) []line {
+	complete, r := it.Done || over && !last, &g.written[number-g.first]
+	switch it.Kind {
+	case conversation.Message:
+		return g.message(it, number, complete)
+	case conversation.Call:
+		return g.call(it.Tool, r, over)
+	case conversation.Plan:
+		return g.plan(it.Plan, r, over)
+	case conversation.Thought: // shown only while it lasts
+		r.settled = complete
+		return nil
+	}
+	if !complete && !over && last {
+		return nil
+	}
+	r.settled = true
+	if it.Kind == conversation.Prompt {
+		return promptLinesOf(it)
+	}
+	return noticeLines(it)
+}
+
+// message returns the complete lines of a message. Empty lines at its beginning and
+// its end are left out.
+func (g *log) message(it *conversation.Item, number int, complete bool) []line {
+	r := &g.written[number-g.first]
+	rest := g.rest(it, r)
+	text := strings.TrimRight(rest, "\n")
+	if complete {
+		r.bytes, r.settled, g.open = len(it.Text), it.Done, -1
+	} else {
+		n := strings.LastIndexByte(text, '\n')
+		if n < 0 {
+			return nil
+		}
+		text = text[:n]
+		r.bytes, g.open = len(it.Text)-len(rest)+n+1, number
+	}
+	if text == "" {
+		return nil
+	}
+	return textLines(text)
+}
+
+// rest returns what was not written of a message.
+func (g *log) rest(it *conversation.Item, r *record) string {
+	rest := it.Text[min(r.bytes, len(it.Text)):]
+	if r.bytes == 0 {
+		rest = strings.TrimLeft(rest, "\n")
+	}
+	return rest
+}
+
+func textLines(text string) []line {
+	var out []line
+	for l := range strings.SplitSeq(clean(text), "\n") {
+		out = append(out, line{text: strings.TrimRight(l, " ")})
+	}
+	return out
+}
+
+// call returns the lines of a tool call that has ended, and of one that has not if
+// no turn runs any more: then it is written again when it ends.
+func (g *log) call(t *conversation.Tool, r *record, over bool) []line {
+	switch {
+	case t == nil:
+		r.settled = true
+		return nil
+	case ended(t):
+		r.settled = true
+		shown := g.asked[t.CallID]
+		delete(g.asked, t.CallID)
+		return toolLines(t, shown)
+	case over && r.line == "":
+		out := toolLines(t, g.asked[t.CallID])
+		r.line = out[0].plain()
+		return out[:1]
+	}
+	return nil
+}
+
+// plan returns the line of a plan that is complete, or that no turn works on.
+func (g *log) plan(plan []conversation.PlanEntry, r *record, over bool) []line {
+	text := planLine(plan)
+	if len(plan) == 0 || r.line == text || !over && !allDone(plan) {
+		return nil
+	}
+	r.line = text
+	return []line{{text: text}}
+}
+
+func allDone(plan []conversation.PlanEntry) bool {
+	for _, e := range plan {
+		if e.Status != "completed" {
+			return false
+		}
+	}
+	return true
+}
+
+// ask returns what a new question is about, if a line is too short for it.
+func (g *log) ask(f *Frame) []line {
+	q := f.Question
+	if q == nil || q.ID == g.asking {
+		return nil
+	}
+	g.asking = q.ID
+	if q.Tool == nil {
+		return nil
+	}
+	lines := askedLines(q.Tool)
+	if lines == nil {
+		return nil
+	}
+	if len(q.Tool.Diffs) > 0 {
+		g.asked[q.Tool.CallID] = true
+	}
+	if g.open >= 0 { // the line that is under way comes first
+		lines = append(g.message(&f.Items[g.open-f.First], g.open, true), lines...)
+	}
+	return lines
+}

@@ -1,0 +1,48 @@
+package view
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxReportText is the longest text of a report, in bytes (Program Status Protocol).
+const maxReportText = 2048
+
+// Report returns the OSC 7501 sequence that reports the agent's state: idle, working,
+// blocked or error, and of a blocked one the kind. The nonce proves that it comes from
+// the host; "" leaves it out. msg is one line for a person.
+func Report(state, kind, nonce, msg string) []byte {
+	var b strings.Builder
+	b.WriteString("\x1b]7501;state=" + state + ":app=gc-acp")
+	if kind != "" {
+		b.WriteString(":kind=" + kind)
+	}
+	if nonce != "" {
+		b.WriteString(":nonce=" + nonce)
+	}
+	if msg = reportText(msg); msg != "" {
+		b.WriteString(":msg=" + base64.StdEncoding.EncodeToString([]byte(msg)))
+	}
+	b.WriteString("\x1b\\")
+	return []byte(b.String())
+}
+
+// reportText returns a text on one line, short enough for a report.
+func reportText(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	if len(text) > maxReportText {
+		at := maxReportText
+		for !utf8.RuneStart(text[at]) {
+			at--
+		}
+		text = text[:at]
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,135 @@
+package view
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Control sequences. Source: ECMA-48 (CUU, CUD, CUF, ED, EL), xterm's ctlseqs
+// (DECSET 2004, 2026).
+const (
+	beginUpdate   = "\x1b[?2026h"
+	endUpdate     = "\x1b[?2026l"
+	bracketPaste  = "\x1b[?2004h"
+	plainPaste    = "\x1b[?2004l"
+	eraseBelow    = "\x1b[J"
+	eraseRow      = "\x1b[2K"
+	cursorUp      = 'A'
+	cursorDown    = 'B'
+	cursorForward = 'C'
+)
+
+// region is the live region: the rows at the end of the terminal's text, and where
+// the cursor stands in it.
+type region struct {
+	rows     []line
+	row, col int
+}
+
+// screen is what the terminal shows at the end of its text.
+type screen struct {
+	cols   int
+	shown  region
+	begun  bool   // something was painted
+	anew   bool   // the terminal changed its size, or the region must be painted whole
+	buffer []byte // what the paint under way has written
+}
+
+// paint returns the bytes that put the lines above the region and make the region
+// next; nil if nothing changes.
+func (s *screen) paint(lines []line, next region) []byte {
+	whole := s.anew || !s.begun || len(lines) > 0 || len(next.rows) != len(s.shown.rows)
+	if !whole && slices.Equal(next.rows, s.shown.rows) && next.row == s.shown.row && next.col == s.shown.col {
+		return nil
+	}
+	s.buffer = append(make([]byte, 0, 1024), beginUpdate...)
+	if !s.begun {
+		s.buffer = append(s.buffer, bracketPaste...)
+	}
+	if whole {
+		s.paintWhole(lines, next)
+	} else {
+		s.paintChanged(next)
+	}
+	s.buffer = append(s.buffer, endUpdate...)
+	s.shown, s.begun, s.anew = next, true, false
+	out := s.buffer
+	s.buffer = nil
+	return out
+}
+
+// paintWhole erases the region and writes the lines and the next region in its place.
+func (s *screen) paintWhole(lines []line, next region) {
+	s.toTop()
+	for _, l := range lines {
+		s.buffer = append(l.appendTo(s.buffer), "\r\n"...)
+	}
+	for i, l := range next.rows {
+		if i > 0 {
+			s.buffer = append(s.buffer, "\r\n"...)
+		}
+		s.buffer = l.appendTo(s.buffer)
+	}
+	s.place(len(next.rows)-1, next.row, next.col)
+}
+
+// toTop moves to the first row of the region and erases everything from there on.
+func (s *screen) toTop() {
+	s.buffer = append(s.buffer, '\r')
+	s.move(s.above(), cursorUp)
+	s.buffer = append(s.buffer, eraseBelow...)
+}
+
+// paintChanged writes the rows that differ.
+func (s *screen) paintChanged(next region) {
+	at := s.shown.row
+	for i, l := range next.rows {
+		if l == s.shown.rows[i] {
+			continue
+		}
+		s.place(at, i, 0)
+		s.buffer = l.appendTo(append(s.buffer, eraseRow...))
+		at = i
+	}
+	s.place(at, next.row, next.col)
+}
+
+// place moves the cursor from a row of the region to a position in it.
+func (s *screen) place(from, row, col int) {
+	s.buffer = append(s.buffer, '\r')
+	s.move(from-row, cursorUp)
+	s.move(row-from, cursorDown)
+	s.move(col, cursorForward)
+}
+
+// move moves the cursor, not at all if n is less than 1.
+func (s *screen) move(n int, direction byte) {
+	if n > 0 {
+		s.buffer = append(strconv.AppendInt(append(s.buffer, "\x1b["...), int64(n), 10), direction)
+	}
+}
+
+// above returns how many rows of the region are above the cursor. A terminal that
+// has become narrower wraps rows, and its cursor stays on its character.
+func (s *screen) above() int {
+	if s.shown.rows == nil {
+		return 0
+	}
+	n := 0
+	for _, l := range s.shown.rows[:s.shown.row] {
+		n += height(l.plain(), s.cols)
+	}
+	text := s.shown.rows[s.shown.row].plain()
+	return n + height(text[:upTo(text, s.shown.col)], s.cols) - 1
+}
+
+// upTo returns the length of a row's text up to the character at a column, that
+// character included.
+func upTo(text string, col int) int {
+	at, x := 0, 0
+	for at < len(text) && x <= col {
+		n, w := character(text[at:])
+		at, x = at+n, x+w
+	}
+	return at
+}

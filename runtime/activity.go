@@ -40,6 +40,34 @@ type Activity struct {
 	// Sources are the findings of each source of evidence, the strongest first; nil
 	// if the backend does not report them.
 	Sources []ActivitySource `json:"sources,omitempty"`
+
+	// What an agent says about itself; empty if its backend cannot know.
+	Mode     string `json:"mode,omitempty"`
+	Model    string `json:"model,omitempty"`
+	Usage    *Usage `json:"usage,omitempty"`
+	LastTurn *Turn  `json:"last_turn,omitempty"`
+	Notice   string `json:"notice,omitempty"` // one line, such as why a conversation was not resumed
+}
+
+// Usage is what a conversation has used.
+type Usage struct {
+	Used     int64   `json:"used,omitempty"` // tokens of context
+	Size     int64   `json:"size,omitempty"` // of the context; 0 if unknown
+	Cost     float64 `json:"cost,omitempty"`
+	Currency string  `json:"currency,omitempty"` // "" if the cost is unknown
+}
+
+// Turn is how a turn of an agent ended. A stop reason of "refusal" is no success, and
+// "end_turn" no proof of one.
+type Turn struct {
+	N            int       `json:"n"`  // counts the turns of the incarnation from 1
+	ID           string    `json:"id"` // of the message that began it
+	StopReason   string    `json:"stop_reason,omitempty"`
+	Error        string    `json:"error,omitempty"`
+	DurationMS   int64     `json:"duration_ms"`
+	InputTokens  int64     `json:"input_tokens,omitempty"`
+	OutputTokens int64     `json:"output_tokens,omitempty"`
+	Ended        time.Time `json:"ended"`
 }
 
 // ActivitySource is what one source of evidence says.

@@ -25,7 +25,7 @@ var (
 	ErrBackendBusy              = errors.New("the session backend takes no new session")
 
 	// ErrStartupBlocked: the start stopped at a dialog that only a person may
-	// answer. The error is a *StartupBlocked.
+	// answer, or because the agent requires a login. The error is a *StartupBlocked.
 	ErrStartupBlocked = errors.New("a dialog blocks the start")
 	// ErrQuestion: another question is open, it lacks the option, or it did not
 	// disappear.
@@ -61,10 +61,11 @@ func (e *StartupDeath) Error() string {
 // Is makes errors.Is(err, ErrSessionDiedDuringStartup) true.
 func (e *StartupDeath) Is(target error) bool { return target == ErrSessionDiedDuringStartup }
 
-// StartupBlocked is the dialog that blocks a start. It matches ErrStartupBlocked.
-// Nothing was typed into it.
+// StartupBlocked is what blocks a start until a person acts. It matches
+// ErrStartupBlocked. Nothing was typed into a dialog.
 type StartupBlocked struct {
 	Session  string
+	Kind     string // BlockedAuth: the agent requires a login, and Question says which; "": a dialog
 	Dialog   string // name in the table; "" for an unknown one
 	Question string
 	Screen   string // with the dialog
@@ -73,6 +74,9 @@ type StartupBlocked struct {
 
 // Error is one line; the screen is for the caller to show.
 func (e *StartupBlocked) Error() string {
+	if e.Kind == BlockedAuth {
+		return "the agent requires authentication: " + e.Question
+	}
 	what := "an unknown dialog"
 	if e.Dialog != "" {
 		what = "the dialog " + e.Dialog

@@ -148,6 +148,29 @@ type Controlled interface {
 	Control(ctx context.Context, name string) (net.Conn, error)
 }
 
+// ConversationProvider knows which conversation an agent is in.
+type ConversationProvider interface {
+	// Conversation returns the agent's id of its conversation, with which a later
+	// start continues it (Config.ResumeID); "" before there is one. ErrSessionNotFound
+	// without a session.
+	Conversation(ctx context.Context, name string) (id string, err error)
+}
+
+// TurnProvider tells when an agent's turns end.
+type TurnProvider interface {
+	// AwaitTurn returns the newest turn that has ended once its N is greater than
+	// after. A caller that falls behind misses turns; N shows how many.
+	// ErrSessionNotFound when the session ends.
+	AwaitTurn(ctx context.Context, name string, after int) (Turn, error)
+}
+
+// ModeProvider changes how an agent works while it runs.
+type ModeProvider interface {
+	// SetMode sets the agent's mode and model by id or name; "" keeps one. An unknown
+	// value is an error that lists the valid ones. ErrSessionNotFound without a session.
+	SetMode(ctx context.Context, name, mode, model string) error
+}
+
 // LiveRuntime is an agent's root process found in the process table, whether or
 // not the provider knows its session.
 type LiveRuntime struct {

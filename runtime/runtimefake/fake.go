@@ -28,10 +28,12 @@ type Fake struct {
 	hang     map[target]bool
 	screens  map[string]string // first screens, by session name
 	receipts map[string]runtime.Receipt
-	caps     runtime.Capabilities
-	subs     map[*subscriber]struct{}
-	changed  chan struct{} // closed and replaced at every change
-	seq      int
+	// conversations that agents begin, by session name
+	conversations map[string]string
+	caps          runtime.Capabilities
+	subs          map[*subscriber]struct{}
+	changed       chan struct{} // closed and replaced at every change
+	seq           int
 }
 
 // Call is one recorded call.
@@ -64,6 +66,7 @@ type session struct {
 	attached int
 	activity time.Time
 	exit     *runtime.Exit
+	turn     runtime.Turn // the last that has ended
 }
 
 type subscriber struct{ ch chan runtime.Event }
@@ -87,8 +90,11 @@ func New() *Fake {
 		hang:     map[target]bool{},
 		screens:  map[string]string{},
 		receipts: map[string]runtime.Receipt{},
-		subs:     map[*subscriber]struct{}{},
-		changed:  make(chan struct{}),
+
+		conversations: map[string]string{},
+
+		subs:    map[*subscriber]struct{}{},
+		changed: make(chan struct{}),
 		caps: runtime.Capabilities{
 			Attach: true, AttachDetection: true, Activity: true, Keys: true,
 			LastScreen: true, LastWords: true, Relaunch: true, Simulated: true,

@@ -22,6 +22,9 @@ var (
 	_ runtime.ActivityProvider       = Forward{}
 	_ runtime.SeenProvider           = Forward{}
 	_ runtime.InteractionProvider    = Forward{}
+	_ runtime.ConversationProvider   = Forward{}
+	_ runtime.TurnProvider           = Forward{}
+	_ runtime.ModeProvider           = Forward{}
 )
 
 func (f Forward) LastExit(ctx context.Context, name string) (*runtime.Exit, error) {
@@ -109,5 +112,23 @@ func (f Forward) Pending(ctx context.Context, name string) (*runtime.Interaction
 func (f Forward) Respond(ctx context.Context, name string, a runtime.Answer) error {
 	return act(ctx, f, Call{Kind: Input, Session: name}, "answer", runtime.ErrInteractionUnsupported, func(ctx context.Context, x runtime.InteractionProvider) error {
 		return x.Respond(ctx, name, a)
+	})
+}
+
+func (f Forward) Conversation(ctx context.Context, name string) (string, error) {
+	return extended(ctx, f, Call{Kind: Query, Session: name}, "conversation of", runtime.ErrUnsupported, func(ctx context.Context, x runtime.ConversationProvider) (string, error) {
+		return x.Conversation(ctx, name)
+	})
+}
+
+func (f Forward) AwaitTurn(ctx context.Context, name string, after int) (runtime.Turn, error) {
+	return extended(ctx, f, Call{Session: name}, "turn of", runtime.ErrUnsupported, func(ctx context.Context, x runtime.TurnProvider) (runtime.Turn, error) {
+		return x.AwaitTurn(ctx, name, after)
+	})
+}
+
+func (f Forward) SetMode(ctx context.Context, name, mode, model string) error {
+	return act(ctx, f, Call{Kind: Query, Session: name}, "mode of", runtime.ErrUnsupported, func(ctx context.Context, x runtime.ModeProvider) error {
+		return x.SetMode(ctx, name, mode, model)
 	})
 }

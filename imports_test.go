@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"mux/journal":            {"mux/api", "vt", "mux/internal/sys"},
 	"mux/internal/limits":    {"mux/api", "mux/internal/sys"},
 	"mux/internal/attached":  {"mux/api", "mux/keys", "mux/journal", "internal/clock", "vt"},
+	"mux/internal/endpoint":  {"mux/api", "mux/keeper", "mux/internal/statedir", "mux/internal/sys"},
 	"mux/internal/fifo":      {"mux/api"},
 	"mux/internal/loop":      {},
 	"mux/internal/muxdb":     {"mux/api", "store", "internal/clock"},
@@ -72,7 +73,7 @@ var arrows = map[string][]string{
 	"mux":              {"mux/keeper", "mux/server"},
 	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt", "internal/clock"},
 	"mux/server": {
-		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/fifo", "mux/internal/limits", "mux/internal/loop", "mux/internal/muxdb", "mux/internal/nudge", "mux/internal/program", "mux/internal/queue", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/endpoint", "mux/internal/fifo", "mux/internal/limits", "mux/internal/loop", "mux/internal/muxdb", "mux/internal/nudge", "mux/internal/program", "mux/internal/queue", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
 		"internal/acp/control",
 	},

@@ -5,13 +5,14 @@ import (
 	"net/http"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 )
 
 func (a *apiServer) handleActivities(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
 		Names []string `json:"names"`
 	}
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	if len(in.Names) > maxPeeks {

@@ -6,13 +6,14 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 )
 
 func (a *apiServer) handleAliveMany(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct {
 		Requests []api.AliveRequest `json:"requests"`
 	}
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	if len(in.Requests) > maxPeeks {

@@ -3,14 +3,13 @@ package server
 import (
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/attached"
-	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/internal/endpoint"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 	"golang.org/x/sys/unix"
@@ -57,16 +56,7 @@ func (v viewed) Segment() (base uint64, output, pending []byte) {
 }
 
 func handleAttach(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
-	peer, _ := r.Context().Value(peerKey{}).(int)
-	return hijacked{}, s.clients.Serve(w, r, peer, s.srv.nesting)
-}
-
-// peerKey is the context's key for the pid at the other end of the connection.
-type peerKey struct{}
-
-// withPeer adds the pid at the other end to a connection's context.
-func withPeer(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, peerKey{}, sys.PeerPID(conn))
+	return endpoint.Hijacked{}, s.clients.Serve(w, r, endpoint.Peer(r), s.srv.nesting)
 }
 
 // aroundAny returns the running sessions that the processes run in.

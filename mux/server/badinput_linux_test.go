@@ -23,6 +23,7 @@ import (
 
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 )
 
 // TestForeignUser: a process of another user gets no answer, even if the socket's mode
@@ -163,8 +164,8 @@ func TestOversizedRequests(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	big := func() io.Reader { return io.LimitReader(zeros{}, 2*maxRequest) }
-	for name, length := range map[string]int64{"told": 2 * maxRequest, "not told": -1} {
+	big := func() io.Reader { return io.LimitReader(zeros{}, 2*endpoint.MaxRequest) }
+	for name, length := range map[string]int64{"told": 2 * endpoint.MaxRequest, "not told": -1} {
 		if code := post(big(), length); code != 0 && code != http.StatusRequestEntityTooLarge {
 			t.Errorf("%s: status %d", name, code)
 		}

@@ -9,10 +9,11 @@ import (
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/exec"
+	"gascity.dev/gc/mux/internal/endpoint"
 )
 
 // commandRoutes registers the routes of background commands.
-func (a *apiServer) commandRoutes(handle func(string, handler)) {
+func (a *apiServer) commandRoutes(handle func(string, endpoint.Handler)) {
 	srv := a.srv
 	handle("POST /v1/exec", a.handleExec)
 	handle("GET /v1/processes", a.handleCommands)
@@ -57,7 +58,7 @@ func (a *apiServer) commandRoutes(handle func(string, handler)) {
 
 func (a *apiServer) handleExec(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.ExecWire
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	req := api.ExecRequest(in.ExecPlain)
@@ -82,7 +83,7 @@ func handleCommandFollow(cmd *exec.Command, w http.ResponseWriter, r *http.Reque
 		Cursor uint64 `json:"cursor"`
 		Caller string `json:"caller"`
 	}
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return streamCommand(cmd, w, r, in.Cursor, in.Caller, false)
@@ -99,11 +100,11 @@ func streamCommand(cmd *exec.Command, w http.ResponseWriter, r *http.Request, cu
 		}
 		return out.Flush()
 	})
-	return hijacked{}, err
+	return endpoint.Hijacked{}, err
 }
 
 func (a *apiServer) handleCommands(_ http.ResponseWriter, r *http.Request) (any, error) {
-	list := a.srv.commands.List(r.URL.Query().Get("owner"), boolQuery(r, "all"))
+	list := a.srv.commands.List(r.URL.Query().Get("owner"), endpoint.BoolQuery(r, "all"))
 	return map[string][]api.ExecResult{"processes": list}, nil
 }
 
@@ -113,7 +114,7 @@ func handleCommandGet(cmd *exec.Command, _ http.ResponseWriter, _ *http.Request)
 
 func handleCommandPoll(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.PollRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return cmd.Poll(r.Context(), in)
@@ -124,7 +125,7 @@ func handleCommandWait(cmd *exec.Command, w http.ResponseWriter, r *http.Request
 		Caller  string     `json:"caller"`
 		Timeout api.Millis `json:"timeoutMs"`
 	}
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return cmd.Wait(r.Context(), in.Caller, time.Duration(in.Timeout))
@@ -132,7 +133,7 @@ func handleCommandWait(cmd *exec.Command, w http.ResponseWriter, r *http.Request
 
 func (a *apiServer) handleCommandLog(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.LogRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	switch in.Format {
@@ -151,7 +152,7 @@ func (a *apiServer) handleCommandLog(cmd *exec.Command, w http.ResponseWriter, r
 
 func handleCommandWrite(cmd *exec.Command, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.WriteRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return nil, cmd.Write(r.Context(), in)
@@ -162,7 +163,7 @@ func (a *apiServer) handleCommandKill(cmd *exec.Command, w http.ResponseWriter, 
 		Caller string      `json:"caller"`
 		Grace  *api.Millis `json:"graceMs"`
 	}
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	grace := exec.DefaultGrace
@@ -182,7 +183,7 @@ func handleCommandBackground(cmd *exec.Command, _ http.ResponseWriter, _ *http.R
 }
 
 func (a *apiServer) handleCommandRemove(cmd *exec.Command, _ http.ResponseWriter, r *http.Request) (any, error) {
-	if boolQuery(r, "kill") {
+	if endpoint.BoolQuery(r, "kill") {
 		ctx, done := a.srv.untilDone(r.Context())
 		defer done()
 		if _, err := cmd.Kill(ctx, "", exec.DefaultGrace); err != nil {
@@ -193,7 +194,7 @@ func (a *apiServer) handleCommandRemove(cmd *exec.Command, _ http.ResponseWriter
 }
 
 func (a *apiServer) handleDeliveries(_ http.ResponseWriter, r *http.Request) (any, error) {
-	if boolQuery(r, "away") {
+	if endpoint.BoolQuery(r, "away") {
 		away, err := a.srv.commands.Away()
 		return map[string]any{"deliveries": away}, err
 	}
@@ -204,7 +205,7 @@ func (a *apiServer) handleDeliveries(_ http.ResponseWriter, r *http.Request) (an
 
 func (a *apiServer) handleClaim(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in struct{ Owner, By string }
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return a.srv.commands.Claim(in.Owner, in.By)
@@ -215,7 +216,7 @@ func (a *apiServer) handleSettle(w http.ResponseWriter, r *http.Request) (any, e
 		Batch, Detail string
 		State         process.DeliveryState
 	}
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return nil, a.srv.commands.Settle(in.Batch, in.State, in.Detail)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 )
 
 // handleControl makes the connection one to the program's control socket.
@@ -33,7 +34,7 @@ func handleControl(s *session, w http.ResponseWriter, r *http.Request) (any, err
 	if err == nil {
 		relay(client, buffered, program)
 	}
-	return hijacked{}, nil
+	return endpoint.Hijacked{}, nil
 }
 
 // relay copies both ways until both directions have ended, or one has failed. The end

@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 )
 
 // eventFeed publishes what changes, to subscribers and pollers.
@@ -52,10 +53,10 @@ func (a *apiServer) handleEvents(w http.ResponseWriter, r *http.Request) (any, e
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
 	if err := out.Flush(); err != nil {
-		return hijacked{}, nil
+		return endpoint.Hijacked{}, nil
 	}
 	a.stream(r.Context(), w, out, sub)
-	return hijacked{}, nil
+	return endpoint.Hijacked{}, nil
 }
 
 // eventWrite limits the time a subscriber takes to read one event.

@@ -1,42 +1,30 @@
 package server
 
 import (
-	"encoding/json"
-	"errors"
+	"context"
 	"fmt"
-	"io"
-	"log/slog"
-	"net"
 	"net/http"
-	"runtime/debug"
+	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
+	"gascity.dev/gc/mux/internal/muxdb"
+	"gascity.dev/gc/mux/internal/program"
+	"gascity.dev/gc/mux/keeper"
 )
 
-// Limits of requests.
-const (
-	maxRequest    = 24 << 20 // bytes of a body: the largest paste in base64
-	headerTimeout = 10 * time.Second
-	bodyTimeout   = 60 * time.Second
-	maxHeader     = 64 << 10
-	idleConn      = 5 * time.Minute
-	defaultGrace  = 5 * time.Second
-)
+// defaultGrace is the time between TERM and KILL of a kill that does not say.
+const defaultGrace = 5 * time.Second
 
-// apiServer serves /v1 on the socket.
+// apiServer has the handlers of /v1.
 type apiServer struct {
 	srv     *server
-	http    *http.Server
-	conns   sync.WaitGroup // listeners, and connections that net/http serves
 	watches watches
-
-	// guarded by server.mu
-	listener *net.UnixListener
-	sock     socketID // identity of the listener's socket in the file system
 }
 
 // features name what this server can do beyond the first version of /v1.
@@ -45,57 +33,24 @@ var features = []string{
 	"resume", "rename", "control",
 }
 
-// handler returns the reply to a request, which is sent as JSON.
-type handler = func(w http.ResponseWriter, r *http.Request) (any, error)
-
-// newHTTP is the API. Every reply is JSON; an error is {"code","message"}.
-func (a *apiServer) newHTTP() *http.Server {
+// handler is the API. Every reply is JSON; an error is {"code","message"}.
+func (a *apiServer) handler() http.Handler {
 	m := http.NewServeMux()
-	handle := func(pattern string, h handler) {
+	handle := func(pattern string, h endpoint.Handler) {
 		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			a.srv.compactor.trim.Note() // also here: a request may wait for hours
 			defer a.srv.compactor.trim.Note()
-			serveJSON(w, r, h)
+			endpoint.ServeJSON(w, r, h)
 		})
 	}
 	a.routes(handle)
 	a.commandRoutes(handle)
 	a.sessionRoutes(handle)
-	return &http.Server{
-		Handler: named(m), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConn, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn), ConnContext: withPeer, ConnState: a.countConn,
-	}
-}
-
-// countConn counts a connection until its last handler returns or hijacks it.
-func (a *apiServer) countConn(_ net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		a.conns.Add(1)
-	case http.StateClosed, http.StateHijacked:
-		a.conns.Done()
-	}
-}
-
-// named answers requests with an empty name or id in their path, which net/http
-// would redirect to another path.
-func named(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if unnamed(r) {
-			writeError(w, fmt.Errorf("%w: the name is empty", api.ErrNotFound))
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
-}
-
-func unnamed(r *http.Request) bool {
-	path := r.URL.EscapedPath()
-	return strings.Contains(path, "//") || strings.HasSuffix(path, "/")
+	return m
 }
 
 // routes registers the routes of the server and of many sessions at once.
-func (a *apiServer) routes(handle func(string, handler)) {
+func (a *apiServer) routes(handle func(string, endpoint.Handler)) {
 	handle("GET /v1/status", a.handleStatus)
 	handle("POST /v1/shutdown", a.handleShutdown)
 	handle("POST /v1/upgrade", a.handleUpgrade)
@@ -111,80 +66,80 @@ func (a *apiServer) routes(handle func(string, handler)) {
 	handle("DELETE /v1/queue/{id}", a.handleDequeue)
 }
 
-// hijacked is the result of a handler that wrote the reply itself.
-type hijacked struct{}
-
-// serveJSON runs a handler and writes its result. A panic costs one request.
-func serveJSON(w http.ResponseWriter, r *http.Request, h handler) {
-	defer func() {
-		p := recover()
-		if p == http.ErrAbortHandler {
-			panic(p)
-		}
-		if p != nil {
-			slog.Error("a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-			writeError(w, errors.New("internal error; see the server's log"))
-		}
-	}()
-	if r.ContentLength > maxRequest { // do not wait for it
-		w.Header().Set("Connection", "close")
-		writeError(w, &http.MaxBytesError{Limit: maxRequest})
-		return
+func (a *apiServer) handleStatus(http.ResponseWriter, *http.Request) (any, error) {
+	srv := a.srv
+	damaged := muxdb.Damaged(srv.settings.paths)
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	k := srv.keeper.link.Info
+	if srv.keeper.handing {
+		k = keeper.Info{}
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
-	out, err := h(w, r)
-	if err != nil {
-		if r.Context().Err() != nil {
-			panic(http.ErrAbortHandler) // an empty reply would say 200
-		}
-		writeError(w, err)
-		return
-	}
-	if _, ok := out.(hijacked); ok {
-		return
-	}
-	if out == nil {
-		out = struct{}{}
-	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-	_, _ = w.Write(b)
+	return api.ServerStatus{
+		Version: srv.settings.version, API: 1, Features: features, Socket: srv.settings.paths.Socket, StateDir: srv.settings.paths.Dir,
+		Epoch:    srv.events.log.Epoch(),
+		Server:   api.ProcessStatus{PID: os.Getpid(), Since: srv.settings.since, MemoryBytes: residentBytes(os.Getpid())},
+		Keeper:   api.ProcessStatus{PID: k.PID, Since: k.Since, MemoryBytes: residentBytes(k.PID)},
+		Sessions: len(srv.sessions.byName), Exited: len(srv.sessions.exited), Restarts: k.Restarts, UpgradeFailed: k.LastFail,
+		Damaged: damaged,
+	}, nil
 }
 
-func writeError(w http.ResponseWriter, err error) {
-	var big *http.MaxBytesError
-	if errors.As(err, &big) {
-		err = fmt.Errorf("%w: more than %d bytes", api.ErrTooLarge, big.Limit)
-	}
-	e := api.Remote(err)
-	b, _ := json.Marshal(e)
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(e.Status)
-	_, _ = w.Write(b)
-}
-
-// readJSON decodes a request's body, which must arrive within bodyTimeout; an empty
-// one leaves out as it is. Unknown fields are ignored: clients may be newer.
-func readJSON(w http.ResponseWriter, r *http.Request, out any) error {
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTimeout))
-	b, err := io.ReadAll(r.Body)
-	_ = c.SetReadDeadline(time.Time{})
-	if err == nil && len(b) > 0 {
-		err = json.Unmarshal(b, out)
-	}
+// residentBytes returns a process's resident memory; 0 if unknown.
+func residentBytes(pid int) int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
-		return fmt.Errorf("%w: %w", api.ErrRequest, err)
+		return 0
 	}
-	return nil
+	f := strings.Fields(string(b))
+	if len(f) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(f[1], 10, 64)
+	return pages * int64(os.Getpagesize())
 }
 
-func boolQuery(r *http.Request, key string) bool {
-	v, _ := strconv.ParseBool(r.URL.Query().Get(key))
-	return v
+func (a *apiServer) handleShutdown(w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := a.srv.shutdown(context.WithoutCancel(r.Context()), endpoint.BoolQuery(r, "force")); err != nil {
+		return nil, err
+	}
+	w.Header().Set("Connection", "close")
+	_, _ = w.Write([]byte("{}"))
+	_ = http.NewResponseController(w).Flush()
+	a.srv.end()
+	return endpoint.Hijacked{}, nil
+}
+
+// handleUpgrade gives the keeper the image of the new binary and ends this server;
+// the keeper starts the new one, or this one again if that fails.
+func (a *apiServer) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, error) {
+	srv := a.srv
+	var in struct {
+		Path    string `json:"path"`
+		Version string `json:"version"`
+	}
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	select { // the keeper expects the next ready message from the new server
+	case <-srv.lifetime.ready:
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	if !program.IsExecutable(in.Path) {
+		return nil, fmt.Errorf("%w: %s: not an executable file", api.ErrRequest, in.Path)
+	}
+	fd, err := unix.Open(in.Path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", api.ErrRequest, in.Path, err)
+	}
+	defer unix.Close(fd)
+	if err := srv.keeper.current().Upgrade(in.Path, in.Version, fd); err != nil {
+		return nil, err
+	}
+	w.Header().Set("Connection", "close")
+	_, _ = w.Write([]byte("{}"))
+	_ = http.NewResponseController(w).Flush()
+	srv.leave()
+	return endpoint.Hijacked{}, nil
 }

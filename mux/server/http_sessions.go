@@ -8,10 +8,11 @@ import (
 
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 )
 
 // sessionRoutes registers the routes of one session.
-func (a *apiServer) sessionRoutes(handle func(string, handler)) {
+func (a *apiServer) sessionRoutes(handle func(string, endpoint.Handler)) {
 	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			name := r.PathValue("name")
@@ -51,12 +52,12 @@ func (a *apiServer) sessionRoutes(handle func(string, handler)) {
 }
 
 func (a *apiServer) handleList(_ http.ResponseWriter, r *http.Request) (any, error) {
-	return map[string][]api.SessionInfo{"sessions": a.srv.sessions.list(r.URL.Query().Get("prefix"), boolQuery(r, "all"))}, nil
+	return map[string][]api.SessionInfo{"sessions": a.srv.sessions.list(r.URL.Query().Get("prefix"), endpoint.BoolQuery(r, "all"))}, nil
 }
 
 func (a *apiServer) handleCreate(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.CreateRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	s, err := a.srv.create(in, nil)
@@ -95,7 +96,7 @@ func handleSignal(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 	var in struct {
 		Signal string `json:"signal"`
 	}
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return nil, s.tty.signal(in.Signal)
@@ -103,7 +104,7 @@ func handleSignal(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 
 func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.Size
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return nil, s.configure(in.Cols, in.Rows)
@@ -111,7 +112,7 @@ func handleResize(s *session, w http.ResponseWriter, r *http.Request) (any, erro
 
 func handleKeys(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.KeysRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return nil, s.input.keys(r.Context(), in)
@@ -121,7 +122,7 @@ func handlePaste(s *session, w http.ResponseWriter, r *http.Request) (any, error
 	var in struct {
 		Data []byte `json:"data"`
 	}
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	if len(in.Data) > maxPaste {
@@ -132,7 +133,7 @@ func handlePaste(s *session, w http.ResponseWriter, r *http.Request) (any, error
 
 func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.NudgeRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return s.nudge(r.Context(), in)
@@ -140,7 +141,7 @@ func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error
 
 func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.WaitRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return s.waitFor(r.Context(), in)
@@ -164,7 +165,7 @@ func (a *apiServer) handleMetaSet(s *session, w http.ResponseWriter, r *http.Req
 	var in struct {
 		Value []byte `json:"value"`
 	}
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return nil, a.srv.meta.Put(s.rec.ID, map[string]string{r.URL.Query().Get("key"): string(in.Value)})
@@ -189,7 +190,7 @@ func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, e
 		slog.Warn("cannot send a recording", "session", s.rec.ID, "error", err)
 		panic(http.ErrAbortHandler) // the client must not take half of it for the whole
 	}
-	return hijacked{}, nil
+	return endpoint.Hijacked{}, nil
 }
 
 func handleProcesses(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
@@ -214,7 +215,7 @@ func handleAlive(s *session, w http.ResponseWriter, r *http.Request) (any, error
 	var in struct {
 		Names []string `json:"names"`
 	}
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	alive, err := s.life.alive(in.Names)
@@ -243,7 +244,7 @@ func handleActivity(s *session, _ http.ResponseWriter, r *http.Request) (any, er
 
 func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.RespondRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	if s.rec.Control != nil {

@@ -114,16 +114,8 @@ func (k *keeperLink) handOver(link *keeper.Link) error {
 	for _, s := range srv.sessions.byID {
 		all = append(all, s)
 	}
-	listener, sock := srv.api.listener, srv.api.sock
 	srv.mu.Unlock()
-	errs := []error{link.Deposit(tableID, nil, srv.journals.tableFD)}
-	raw, err := listener.SyscallConn()
-	if err == nil {
-		err = raw.Control(func(fd uintptr) {
-			errs = append(errs, link.Deposit(listenerID, fmt.Appendf(nil, "%d:%d", sock.dev, sock.ino), int(fd)))
-		})
-	}
-	errs = append(errs, err)
+	errs := []error{link.Deposit(tableID, nil, srv.journals.tableFD), srv.endpoint.Give(link)}
 	for _, s := range all {
 		errs = append(errs, k.give(link, s))
 	}

@@ -5,11 +5,12 @@ import (
 	"net/http"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 )
 
 func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.PeekRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return s.screen.peek(in)
@@ -17,7 +18,7 @@ func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error)
 
 func (a *apiServer) handlePeekMany(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.PeekList
-	err := readJSON(w, r, &in)
+	err := endpoint.ReadJSON(w, r, &in)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 	"gascity.dev/gc/mux/internal/nudge"
 	"gascity.dev/gc/mux/internal/queue"
 )
@@ -62,7 +63,7 @@ func (q queueSession) Nudge(ctx context.Context, r api.NudgeRequest) (api.Receip
 
 func (a *apiServer) handleEnqueue(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.QueueRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return a.srv.queue.Add(in)

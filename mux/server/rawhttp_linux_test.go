@@ -16,6 +16,7 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/internal/endpoint"
 	"gascity.dev/gc/mux/internal/persontest"
 )
 
@@ -236,13 +237,13 @@ func TestHalfRequests(t *testing.T) {
 	}
 	for text, want := range map[string]int{
 		"hello\r\n\r\n": 400,
-		"GET /v1/status HTTP/9.9\r\nHost: mux\r\n\r\n":                                                505,
-		paste + "Content-Length: -1\r\n\r\n":                                                          400,
-		paste + "Content-Length: 1099511627776\r\n\r\n":                                               413,
-		paste + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n":                                           400,
-		"GET /" + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n":                                       431,
-		"GET /v1/status HTTP/1.1\r\nHost: mux\r\nX: " + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n": 431,
-		fmt.Sprintf(getEvents, "?after="+strings.Repeat("x", 4096)):                                   400,
+		"GET /v1/status HTTP/9.9\r\nHost: mux\r\n\r\n":                                                         505,
+		paste + "Content-Length: -1\r\n\r\n":                                                                   400,
+		paste + "Content-Length: 1099511627776\r\n\r\n":                                                        413,
+		paste + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n":                                                    400,
+		"GET /" + strings.Repeat("x", 2*endpoint.MaxHeader) + "\r\n\r\n":                                       431,
+		"GET /v1/status HTTP/1.1\r\nHost: mux\r\nX: " + strings.Repeat("x", 2*endpoint.MaxHeader) + "\r\n\r\n": 431,
+		fmt.Sprintf(getEvents, "?after="+strings.Repeat("x", 4096)):                                            400,
 	} {
 		conn := dialRaw(t, c)
 		conn.says(text)

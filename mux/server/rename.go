@@ -6,11 +6,12 @@ import (
 	"net/http"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 )
 
 func (a *apiServer) handleRename(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.RenameRequest
-	if err := readJSON(w, r, &in); err != nil {
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
 	return nil, a.srv.sessions.rename(s, in.Name)

@@ -18,6 +18,7 @@ import (
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/exec"
 	"gascity.dev/gc/mux/internal/attached"
+	"gascity.dev/gc/mux/internal/endpoint"
 	"gascity.dev/gc/mux/internal/loop"
 	"gascity.dev/gc/mux/internal/muxdb"
 	"gascity.dev/gc/mux/internal/queue"
@@ -45,6 +46,7 @@ type server struct {
 	sessions sessionTable
 	reaper   reaper
 	api      apiServer
+	endpoint *endpoint.Endpoint
 	queue    *queue.Queue
 	commands *exec.Commands
 	nesting  *attached.Nesting
@@ -72,6 +74,16 @@ type lifetime struct {
 	work  sync.WaitGroup // goroutines of the server
 }
 
+// started reports whether the keeper was told that the server serves.
+func (l *lifetime) started() bool {
+	select {
+	case <-l.ready:
+		return true
+	default:
+		return false
+	}
+}
+
 // newServer returns a server without a loop, a database and a clock.
 func newServer(set settings) *server {
 	srv := &server{settings: set}
@@ -84,6 +96,7 @@ func newServer(set settings) *server {
 	srv.nesting = attached.NewNesting(srv.sessions.aroundAny)
 	srv.reaper = reaper{srv: srv, ended: make(chan *session, 1024)}
 	srv.api.srv = srv
+	srv.endpoint = endpoint.New(set.paths.Socket, srv.keeper.current, srv.api.handler())
 	srv.compactor.trim = trim.Trimmer{Worth: trim.Worth}
 	return srv
 }
@@ -122,7 +135,7 @@ func Run(args []string) int {
 	go func() {
 		for sig := range signals {
 			if sig == unix.SIGUSR1 {
-				srv.api.relisten()
+				srv.endpoint.Relisten()
 			}
 		}
 	}()
@@ -178,7 +191,7 @@ func (srv *server) open(control int, left *adoption) error {
 	if err := srv.reaper.finishKills(left); err != nil {
 		return err
 	}
-	if err := srv.api.listen(entries); err != nil {
+	if err := srv.endpoint.Listen(entries); err != nil {
 		return err
 	}
 	srv.mu.Lock()
@@ -189,7 +202,6 @@ func (srv *server) open(control int, left *adoption) error {
 
 // serve answers requests until the server should end.
 func (srv *server) serve(left *adoption) {
-	srv.api.http = srv.api.newHTTP()
 	srv.lifetime.work.Go(srv.reaper.run)
 	srv.lifetime.work.Go(func() { srv.journals.writer.Run(srv.lifetime.done) })
 	for _, finish := range left.resumed {
@@ -198,7 +210,7 @@ func (srv *server) serve(left *adoption) {
 	left.resumed = nil
 	srv.lifetime.work.Go(srv.queue.Run)
 	srv.lifetime.work.Go(srv.commands.Run)
-	srv.api.serveOn(srv.api.listener)
+	srv.endpoint.Serve()
 	srv.events.emitStart()
 	left.restore()
 	debug.SetGCPercent(serverGC)
@@ -219,11 +231,7 @@ func (srv *server) serve(left *adoption) {
 func (srv *server) end() {
 	srv.lifetime.once.Do(func() {
 		_ = srv.keeper.current().Tell(keeper.KindStop, "")
-		srv.mu.Lock()
-		if statSocket(srv.settings.paths.Socket) == srv.api.sock {
-			_ = os.Remove(srv.settings.paths.Socket) // the lock is still held, so no other server can have made it
-		}
-		srv.mu.Unlock()
+		srv.endpoint.Remove() // the lock is still held, so no other server can have made it
 		close(srv.lifetime.done)
 	})
 }

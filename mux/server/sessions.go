@@ -295,7 +295,7 @@ func (t *sessionTable) checkIdle() {
 		return
 	}
 	if t.idleTimer == nil {
-		if srv.api.http != nil {
+		if srv.lifetime.started() {
 			time.AfterFunc(trim.AfterStart, trim.Memory)
 		}
 		t.idleTimer = time.AfterFunc(srv.settings.times.idle, func() {

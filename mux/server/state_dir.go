@@ -65,7 +65,7 @@ func (srv *server) restoreState() error {
 	}
 	lost := srv.db.Lost()
 	if err == nil && !lost && srv.keeper.holdsLock(d) {
-		srv.api.relisten()
+		srv.endpoint.Relisten()
 		return nil
 	}
 	if srv.sessions.closeIfEmpty() {
@@ -89,7 +89,7 @@ func (srv *server) restoreState() error {
 			return fmt.Errorf("%w: %w", api.ErrStateDir, err)
 		}
 	}
-	srv.api.relisten()
+	srv.endpoint.Relisten()
 	if lost {
 		srv.leave() // its successor opens the copy
 	}

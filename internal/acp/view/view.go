@@ -96,8 +96,9 @@ const (
 	maxDraftRows   = 8
 	maxAskedDraft  = 4 // while a question is open: a menu must be near the end of the screen
 	maxHints       = 6
-	roomyRows      = 8 // from here on an empty row is above the composer
-	minDraftShares = 3 // the draft takes at most a third of the screen
+	maxLive        = 12 // rows of items: what a terminal that shrinks pushes out stays in its scrollback
+	roomyRows      = 8  // from here on an empty row is above the composer
+	minDraftShares = 3  // the draft takes at most a third of the screen
 )
 
 // compose lays out the live region: live items, an empty row, the plan, the question,
@@ -128,7 +129,7 @@ func (v *View) compose(f *Frame) region {
 	if room -= len(plan); v.rows >= roomyRows && room > 0 {
 		gap, room = []line{{}}, room-1
 	}
-	live := v.live(f, room)
+	live := v.live(f, min(room, maxLive))
 	if len(live) == 0 && !v.log.any {
 		gap = nil
 	}

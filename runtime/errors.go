@@ -22,7 +22,7 @@ var (
 	ErrUnsupported              = errors.New("not supported by this provider")
 	ErrSentAway                 = errors.New("another terminal took the session")
 	ErrBackendUnreachable       = errors.New("cannot reach the session backend")
-	ErrBackendBusy              = errors.New("the session backend takes no new session")
+	ErrBackendBusy              = errors.New("the session backend accepts no new sessions")
 
 	// ErrStartupBlocked: the start stopped at a dialog that only a person may
 	// answer, or because the agent requires a login. The error is a *StartupBlocked.

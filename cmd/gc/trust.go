@@ -49,7 +49,7 @@ func newTrustCmd(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.always, "always", false, "trust whatever the city runs, now and in the future")
-	f.BoolVar(&o.remove, "remove", false, "stop trusting the city; running agents go on")
+	f.BoolVar(&o.remove, "remove", false, "stop trusting the city; running agents keep running")
 	f.BoolVar(&o.list, "list", false, "list the cities you trust")
 	f.BoolVar(&o.json, "json", false, "with --list: print a JSON array")
 	return cli.Describe(cmd, `The commands in city.toml run as your user, so gc runs none of them until you trust

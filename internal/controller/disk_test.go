@@ -199,7 +199,7 @@ func wantCrash(r *rig) {
 // A full disk is not a folder without permission.
 func TestHintOfAStateFolder(t *testing.T) {
 	for err, want := range map[error]string{
-		&os.PathError{Op: "write", Err: syscall.ENOSPC}: "make room on the disk of ",
+		&os.PathError{Op: "write", Err: syscall.ENOSPC}: "free some space on the disk of ",
 		&os.PathError{Op: "open", Err: syscall.EROFS}:   "make the folder writable",
 	} {
 		if got := api.StateDirError("/city", err); !strings.HasPrefix(api.Hint(got), want) || !errors.Is(got, api.ErrStateDir) {

@@ -240,7 +240,7 @@ func (q *nudgeQueue) forget(ctx context.Context, id string) (commit *session.Com
 }
 
 // roomHint is the hint for a change that city.db did not take.
-const roomHint = "make room on the disk of the city's .gc folder"
+const roomHint = "free some space on the disk of the city's .gc folder"
 
 // forgotten is the error for something dropped that is still on disk.
 func forgotten(what string, err error) error {

@@ -129,7 +129,7 @@ func (rp *reports) agentStatus(ag *agentState) api.AgentStatus {
 	case ag.queryErr != "":
 		a.Error = ag.queryErr
 	case ag.start.putOff != "":
-		a.Error, a.Hint = ag.start.putOff, "make room on the disk of "+api.StateDir(rp.o.City.Dir)
+		a.Error, a.Hint = ag.start.putOff, "free some space on the disk of "+api.StateDir(rp.o.City.Dir)
 	}
 	if a.State == api.StateQuarantined || r.PutOff > 0 {
 		at := r.RetryAt

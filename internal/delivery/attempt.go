@@ -13,7 +13,7 @@ import (
 // Errors of an [Agent].
 var (
 	ErrGone   = errors.New("the session has ended")
-	ErrNoKeys = errors.New("the session takes no keys")
+	ErrNoKeys = errors.New("the session accepts no keys")
 )
 
 const (

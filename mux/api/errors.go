@@ -31,7 +31,7 @@ var (
 	ErrRequest   = errors.New("bad request")
 	ErrTooLarge  = errors.New("request too large")
 	ErrInputFull = errors.New("the program does not read its input")
-	ErrTooOld    = errors.New("these events are not kept any more")
+	ErrTooOld    = errors.New("these events are no longer kept")
 	ErrForeign   = errors.New("the socket belongs to another user")
 	ErrSlow      = errors.New("the subscriber did not keep up")
 	ErrUpgrade   = errors.New("the new server did not become ready")
@@ -40,7 +40,7 @@ var (
 	ErrQuestion  = errors.New("the question was not answered")
 	ErrNoControl = errors.New("the session has no control socket")
 	ErrNotServed = errors.New("the program does not serve its control socket")
-	ErrVersion   = errors.New("the mux server is of another gc version, which cannot do this")
+	ErrVersion   = errors.New("the mux server is another version of gc, which does not support this")
 	ErrNested    = errors.New("a session cannot show itself")
 )
 
@@ -59,7 +59,7 @@ func (e *frozen) Unwrap() error        { return ErrUnreachable }
 func (e *frozen) Is(target error) bool { return target == ErrFrozen }
 
 // ErrLeaving ends work of a server that is about to end; the next one continues it.
-var ErrLeaving = fmt.Errorf("%w: it is being replaced, and the next server goes on", ErrUnreachable)
+var ErrLeaving = fmt.Errorf("%w: it is being replaced, and the next server continues", ErrUnreachable)
 
 // Codes are the sentinels' names on the wire. New ones may be added; none changes.
 var Codes = []struct {

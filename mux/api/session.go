@@ -356,7 +356,7 @@ type AttachRequest struct {
 	Cols, Rows int // of the client's terminal; 0: the session's
 	ReadOnly   bool
 	Scrollback bool // paint the history first
-	Alone      bool // send the other clients away
+	Alone      bool // detach the other clients
 	Running    bool // ErrExited for a session that ended, instead of its last screen
 
 	// Back says that the client lost its connection. With Resume, output continues at

@@ -53,7 +53,7 @@ type Options struct {
 	ReadOnly   bool            // send no input; the detach keys still work
 	DetachKeys keys.DetachKeys // zero: the default ones
 	Scrollback bool            // show the history first
-	Alone      bool            // send the other terminals away
+	Alone      bool            // detach the other terminals
 
 	// Reconnect is how long to wait for a server that went away. 0: 10 s;
 	// negative: not at all.

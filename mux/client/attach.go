@@ -33,7 +33,7 @@ const (
 
 // ErrKicked is the error of a connection that the server closed because another
 // terminal asked to be alone.
-var ErrKicked = errors.New("another terminal sent this one away")
+var ErrKicked = errors.New("another terminal detached this one")
 
 // Typed is how much of a client's input a server has, over all connections with the
 // same AttachRequest.Client.

@@ -55,7 +55,7 @@ func (c *Commands) Deliveries(owner string, state process.DeliveryState) (list [
 // caller is delivering to the owner.
 func (c *Commands) Claim(owner, by string) (api.Claim, error) {
 	if owner == "" || by == "" {
-		return api.Claim{}, fmt.Errorf("%w: a claim names the owner, and whose it is", api.ErrRequest)
+		return api.Claim{}, fmt.Errorf("%w: a claim requires owner and by", api.ErrRequest)
 	}
 	co := c.completions
 	if !co.reserve(owner) {
@@ -82,7 +82,7 @@ func (c *Commands) Claim(owner, by string) (api.Claim, error) {
 func (c *Commands) Settle(batch string, state process.DeliveryState, detail string) error {
 	settle := outcome(state, c.Now(), detail)
 	if settle == nil || batch == "" {
-		return fmt.Errorf("%w: a batch is settled as delivered, pending or dead", api.ErrRequest)
+		return fmt.Errorf("%w: the state of a batch must be delivered, pending or dead", api.ErrRequest)
 	}
 	open, err := c.completions.list()
 	if err != nil {

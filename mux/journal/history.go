@@ -230,7 +230,7 @@ func (f *History) Restore(state []byte) error {
 	for i := range waiting {
 		n := pageLen(waiting[i].number)
 		if n > len(state) {
-			return fmt.Errorf("%w: the snapshot's pages are cut short", errHistory)
+			return fmt.Errorf("%w: the snapshot's pages are truncated", errHistory)
 		}
 		waiting[i].data, waiting[i].lent, state = state[:n:n], true, state[n:]
 	}

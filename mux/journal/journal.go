@@ -421,7 +421,7 @@ func writeAt(fd int, off int64, parts ...[]byte) error {
 }
 
 // errShort means that an older server made the memory smaller.
-var errShort = errors.New("it is cut short")
+var errShort = errors.New("it is truncated")
 
 func readAt(fd int, p []byte, off int64) error {
 	for len(p) > 0 {

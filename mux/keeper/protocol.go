@@ -180,7 +180,7 @@ func (f fields) num(tag uint16, v uint64) fields {
 func eachField(body []byte, fn func(tag uint16, v []byte) error) error {
 	for len(body) > 0 {
 		if len(body) < 6 {
-			return fmt.Errorf("%w: half a field", ErrProtocol)
+			return fmt.Errorf("%w: truncated field", ErrProtocol)
 		}
 		tag, n := binary.LittleEndian.Uint16(body), binary.LittleEndian.Uint32(body[2:])
 		if uint64(n) > uint64(len(body)-6) {

@@ -83,7 +83,7 @@ func (srv *server) restoreState() error {
 		_ = sys.Dup2(int(log.Fd()), 2)
 		log.Close()
 	}
-	slog.Warn("the state directory was removed and is made again")
+	slog.Warn("the state directory was removed and is recreated")
 	if lost {
 		if err := srv.db.Copy(srv.settings.paths.Db()); err != nil {
 			return fmt.Errorf("%w: %w", api.ErrStateDir, err)

@@ -25,7 +25,7 @@ const defaultDetach = "ctrl-b d"
 // are passed both ways. A reader's keys never reach it.
 func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) error {
 	if t.Alone {
-		return fmt.Errorf("attach %s: %w: a script cannot send other terminals away", name, runtime.ErrUnsupported)
+		return fmt.Errorf("attach %s: %w: a script cannot detach other terminals", name, runtime.ErrUnsupported)
 	}
 	keys := t.DetachKeys
 	if keys == "" {

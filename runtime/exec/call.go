@@ -329,7 +329,7 @@ func quoted(b []byte) string {
 // valid returns the answer as text, without trailing newlines.
 func valid(out []byte) (string, error) {
 	if !utf8.Valid(out) {
-		return "", fmt.Errorf("it printed %s, which is no UTF-8", quoted(out))
+		return "", fmt.Errorf("it printed %s, which is not UTF-8", quoted(out))
 	}
 	return strings.TrimRight(string(out), "\n"), nil
 }

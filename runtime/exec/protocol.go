@@ -117,7 +117,7 @@ func parseHandshake(out []byte) (*handshake, error) {
 	}
 	h := &handshake{spoken: true}
 	if err := json.Unmarshal(out, h); err != nil {
-		return nil, fmt.Errorf("it printed %s, which is no handshake: %w", quoted(out), err)
+		return nil, fmt.Errorf("it printed %s, which is not a handshake: %w", quoted(out), err)
 	}
 	return h, nil
 }
@@ -143,7 +143,7 @@ func parseTime(out []byte) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, strings.TrimSpace(text))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("it printed %s, which is no RFC 3339 time", quoted(out))
+		return time.Time{}, fmt.Errorf("it printed %s, which is not an RFC 3339 time", quoted(out))
 	}
 	return at, nil
 }
@@ -187,7 +187,7 @@ func parseExit(out []byte) (*runtime.Exit, error) {
 	}
 	e := &runtime.Exit{}
 	if err := json.Unmarshal(out, e); err != nil {
-		return nil, fmt.Errorf("it printed %s, which is no exit: %w", quoted(out), err)
+		return nil, fmt.Errorf("it printed %s, which is not an exit: %w", quoted(out), err)
 	}
 	return e, nil
 }
@@ -289,7 +289,7 @@ func encodeConfig(name string, cfg runtime.Config, nudge bool) (string, error) {
 	}
 	for k, v := range env {
 		if !utf8.ValidString(k) || !utf8.ValidString(v) {
-			return "", fmt.Errorf("variable %q is no UTF-8", k)
+			return "", fmt.Errorf("variable %q is not UTF-8", k)
 		}
 	}
 	if !utf8.ValidString(c.Command) || !utf8.ValidString(c.WorkDir) || !utf8.ValidString(c.Nudge) || !utf8.ValidString(c.Ready) {

@@ -15,7 +15,7 @@ var extensionCases = []testCase{
 	{name: "exec runs beside the agent in its box", needs: []need{programs, execs}, test: func(t *T) {
 		x, ok := runtime.As[runtime.ExecProvider](t.P)
 		if !ok {
-			t.Fatal("Exec is claimed and not there")
+			t.Fatal("Exec is declared but missing")
 		}
 		dir, err := filepath.EvalSymlinks(t.TempDir())
 		t.must(err)
@@ -117,7 +117,7 @@ var extensionCases = []testCase{
 	{name: "relaunch starts another program in the same box", needs: []need{programs, relaunches}, test: func(t *T) {
 		r, ok := runtime.As[runtime.RelaunchProvider](t.P)
 		if !ok {
-			t.Fatal("Relaunch is claimed and not there")
+			t.Fatal("Relaunch is declared but missing")
 		}
 		dir := t.TempDir()
 		name := t.start(runtime.Config{

@@ -82,7 +82,7 @@ func New(o Options) (*Provider, error) {
 	}
 	path, err := exec.LookPath(o.Binary)
 	if err != nil {
-		return nil, fmt.Errorf("tmux is selected and cannot be found: %w", err)
+		return nil, fmt.Errorf("tmux is selected but cannot be found: %w", err)
 	}
 	o.Binary = path
 	if o.Socket, err = filepath.Abs(o.Socket); err != nil {

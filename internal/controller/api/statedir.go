@@ -45,7 +45,7 @@ func MakeStateDir(city string) (made bool, err error) {
 func StateDirError(city string, err error) error {
 	hint := "make the folder writable, or copy the city to one that is"
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		hint = "make room on the disk of " + StateDir(city)
+		hint = "free some space on the disk of " + StateDir(city)
 	}
 	return Hinted(hint, "%w: %w", ErrStateDir, err)
 }

@@ -143,7 +143,7 @@ func (d *doctor) stateDir(dir string) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(state, &fs); err == nil {
 		if free := uint64(fs.Bavail) * uint64(fs.Bsize); free < lowDisk {
-			d.Warn("state", "make room: records and logs need it", "only %d MiB free on the disk of %s", free>>20, state)
+			d.Warn("state", "free some space: records and logs need it", "only %d MiB free on the disk of %s", free>>20, state)
 		}
 	}
 }

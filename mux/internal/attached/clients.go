@@ -212,7 +212,7 @@ func (cs *Clients) serve(ctx context.Context, c *Client) {
 		c.ws.Close(websocket.StatusNormalClosure, "the session ended")
 	case errors.Is(err, errKicked):
 		cs.leave(c) // before the client knows
-		c.ws.Close(api.StatusKicked, "another terminal sent this one away")
+		c.ws.Close(api.StatusKicked, "another terminal detached this one")
 	case errors.Is(err, api.ErrNested):
 		cs.leave(c)
 		c.ws.Close(api.StatusNested, api.ErrNested.Error())

@@ -2,9 +2,9 @@ package attached
 
 import "testing"
 
-// TestOnesSentAwayCountNoMore: what a client sent before it knew that it was
+// TestDetachedClientsDoNotCount: what a client sent before it knew that it was
 // disconnected, or had left, changes neither the size nor its owner, and is not typed.
-func TestOnesSentAwayCountNoMore(t *testing.T) {
+func TestDetachedClientsDoNotCount(t *testing.T) {
 	s := newFake(t)
 	join := func(cols int, alone bool) *Client {
 		c := newClient(&s.clients, cols, 20)
@@ -42,6 +42,6 @@ func TestOnesSentAwayCountNoMore(t *testing.T) {
 	last := newClient(&s.clients, 50, 20)
 	last.kicked = true
 	if last.carryOut([]byte(`{"type":"resize","cols":61,"rows":20}`)) != nil || s.clients.sizeOwner != nil {
-		t.Error("the size of one that was sent away counts again")
+		t.Error("the size of a detached client counts again")
 	}
 }

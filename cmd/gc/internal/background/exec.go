@@ -94,9 +94,9 @@ func (o *execOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.cwd, "cwd", "", "start the command in this `DIR` (default: the current one)")
 	f.StringArrayVar(&o.env, "env", nil, "set a variable `K=V` for the command; K= unsets it")
 	f.StringVar(&o.label, "label", "", "describe the command to people as `NAME`")
-	f.StringVar(&o.owner, "owner", os.Getenv("GC_SESSION_NAME"), "tell this `SESSION` when the command ends (default: GC_SESSION_NAME)")
+	f.StringVar(&o.owner, "owner", os.Getenv("GC_SESSION_NAME"), "notify this `SESSION` when the command ends (default: GC_SESSION_NAME)")
 	f.StringVar(&o.callID, "call-id", "", "include this `ID` in the message about the end")
-	f.StringVar(&o.notify, "notify", process.NotifyAuto, "tell the owner `WHEN`: auto, always, failure or never")
+	f.StringVar(&o.notify, "notify", process.NotifyAuto, "notify the owner `WHEN`: auto, always, failure or never")
 	f.StringVar(&o.key, "key", "", "a second call of the owner with the same `KEY` starts nothing")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON instead of the output")
 	_ = cmd.RegisterFlagCompletionFunc("notify", cobra.FixedCompletions(

@@ -176,7 +176,7 @@ func newUpgradeCmd(a *commands) *cobra.Command {
 			return runUpgrade(cmd.Context(), a, path)
 		},
 	}
-	return cli.Describe(cmd, `Replaces the server's program by the one at PATH (default: this one) and returns when it
+	return cli.Describe(cmd, `Replaces the server's program with the one at PATH (default: this one) and returns when it
 answers. Sessions keep running, and attached terminals reconnect. If the new program is
 not ready within 5 s, the old one continues, nothing is lost, and gc mux status shows
 the failure.`, `

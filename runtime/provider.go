@@ -130,6 +130,7 @@ type Capabilities struct {
 	Relaunch        bool // the agent can be restarted inside its session
 	Exec            bool // commands can be run inside the session's box
 	Ordered         bool // the backend queues a session's input, from any process
+	Prompts         bool // nudges reach a program, not a terminal
 	Simulated       bool // no program runs (the fake)
 }
 
@@ -175,7 +176,7 @@ const (
 // Receipt is what a provider knows about one nudge.
 type Receipt struct {
 	State  State  `json:"state"`
-	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"
+	By     string `json:"by,omitempty"`     // Blocked: "dialog" or "draft"; with Prompts "turn", "question" or "start"
 	Detail string `json:"detail,omitempty"` // one line for a person
 
 	// Changed says how the text, or the draft in the composer, was changed for the

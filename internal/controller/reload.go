@@ -138,10 +138,9 @@ func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
 // hostable returns an error for the first agent that wants a provider that this
 // controller does not have: none can be added while others run.
 func (cf *configFile) hostable(c *config.City, specs []*agent.Spec) error {
-	router := runtime.RouterOf(cf.p)
 	for _, s := range specs {
 		transport := s.Config.Transport
-		if transport == "" || transport == cf.o.ProviderName || router != nil && router.SupportsTransport(transport) {
+		if transport == "" || transport == cf.o.ProviderName || runtime.SupportsTransport(cf.p, transport) {
 			continue
 		}
 		return api.Hinted("gc stop, then gc start", "%s: agent %s requires session provider %s, which the running controller does not have",

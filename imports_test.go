@@ -80,7 +80,7 @@ var arrows = map[string][]string{
 
 	"internal/acp/wire":         {},
 	"internal/acp/protocol":     {},
-	"internal/acp/conversation": {"internal/acp/protocol"},
+	"internal/acp/conversation": {"internal/acp/protocol", "internal/shell"},
 	"internal/acp/policy":       {"internal/acp/conversation"},
 	"internal/acp/view":         {"internal/acp/conversation", "vt", "mux/keys"},
 	"internal/acp/control":      {},

@@ -85,8 +85,8 @@ type ToolCall struct {
 	Title     string            `json:"title"`
 	Kind      string            `json:"kind"`
 	Status    string            `json:"status"`
-	Content   List[ToolContent] `json:"content"`   // replaces the former; empty removes it
-	Locations List[Location]    `json:"locations"` // the same
+	Content   List[ToolContent] `json:"content"` // replaces the former; empty removes it
+	Locations List[Location]    `json:"locations"`
 	RawInput  json.RawMessage   `json:"rawInput"`
 	RawOutput json.RawMessage   `json:"rawOutput"`
 }

@@ -145,6 +145,8 @@ func (ag *agentState) showActivity(a *api.AgentStatus) {
 	switch {
 	case a.State == api.StateStarting && ag.shown.activity.State != runtime.ActivityBlocked:
 		a.Activity = runtime.ActivityStarting
+	case ag.seen.Presence == plan.Gone && ag.op.name == "" && ag.seen.Record.NeedsLogin:
+		show(a, runtime.Activity{State: runtime.ActivityBlocked, Kind: runtime.BlockedAuth, Evidence: ag.seen.Record.LastError})
 	case ag.seen.Presence == plan.Gone && ag.op.name == "":
 		if ag.seen.Record.LastExit != nil || ag.seen.Record.Job.Done {
 			a.Activity = runtime.ActivityExited

@@ -58,6 +58,7 @@ type shownState struct {
 // they are about.
 type watches struct {
 	firstIdle    string    // waiting for the first idle after a start
+	turns        string    // its turns are followed
 	blocked      string    // watched for an unanswered question
 	idleOf       string    // waiting for idle, or idle if idle is set
 	idle         bool      // idleOf is idle

@@ -91,7 +91,7 @@ func (g *goal) hopeless(ag *agentState, visited map[string]bool) bool {
 func (g *goal) idleNow(ag *agentState) bool {
 	if ag.seen.Presence == plan.Gone && ag.op.name == "" {
 		r := &ag.seen.Record
-		return r.Stopped || r.IdleStopped || r.Drained || r.Finished || r.Quarantined()
+		return r.Stopped || r.IdleStopped || r.Drained || r.Finished || r.NeedsLogin || r.Quarantined()
 	}
 	if ag.seen.Presence != plan.Alive || ag.op.name != "" {
 		return false

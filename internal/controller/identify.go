@@ -99,6 +99,7 @@ func (ob *observer) identify(ag *agentState, a probeResult) {
 		ob.l.save(ag)
 		ob.noteAgent(ag, api.EventAdopted, "", "")
 		ob.l.starts.attend(ag)
+		ob.l.starts.followTurns(ag)
 		if adoption == plan.Unmarked {
 			ob.remark(ag)
 		}

@@ -33,7 +33,7 @@ func (rs *roster) load() (err error) {
 func (rs *roster) beginRun() {
 	for name, r := range rs.records {
 		r.Stopped, r.IdleStopped, r.Drained = false, false, false
-		if r.Finished {
+		if r.Finished || r.NeedsLogin {
 			r.Clear()
 		}
 		rs.records[name] = r

@@ -44,6 +44,8 @@ func (rp *reports) stateOf(ag *agentState) api.State {
 		return api.StateCrashed
 	case r.Finished:
 		return api.StateExited
+	case r.NeedsLogin:
+		return api.StateStopped
 	case r.PutOff > 0:
 		return api.StateStarting
 	case r.Quarantined():

@@ -34,6 +34,7 @@ func (sr *starter) begin(ag *agentState, why string) {
 	inst := agent.NewInstance(r.Epoch+1, now)
 	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
 	r.StartedWith, r.Host, r.Served, r.Finished = ag.spec.Hashes.Core, sr.o.ProviderName, false, false
+	r.NeedsLogin, r.Turns = false, 0
 	inst.Conversation, inst.Resume = converse(r, ag.spec, sr.o.ProviderName)
 	if ag.oneShot() {
 		r.Job = session.Job{Run: sr.runID, Hash: ag.spec.Hashes.Core}
@@ -60,12 +61,12 @@ func (sr *starter) begin(ag *agentState, why string) {
 }
 
 // converse chooses the conversation of the next incarnation and records it. An agent
-// over ACP begins one by itself and says which; see [starter.conversed].
+// over ACP begins one by itself and says which; see followTurns.
 func converse(r *session.Record, s *agent.Spec, selected string) (id string, resume bool) {
 	host, by := s.HostedBy(selected), s.Resolved.Provider
 	acp := host == config.HostACP
 	if acp {
-		by += "/acp" // the program has one mode per store of conversations
+		by += overACP
 	}
 	if !s.Resumes(host) || r.ConversesBy != by {
 		r.Conversation, r.Conversed = "", false
@@ -179,6 +180,7 @@ func (sr *starter) running(ag *agentState) {
 	ag.watch.programAt = time.Time{}
 	sr.l.pools.hook(ag, "on_boot", onBoot)
 	sr.attend(ag)
+	sr.followTurns(ag)
 	if ag.oneShot() && !ag.start.pushed {
 		sr.l.observer.observe() // it may have ended without an event
 	}
@@ -208,7 +210,12 @@ func (sr *starter) failed(ag *agentState, err error) {
 		return
 	}
 	r.Open = false
-	if r.Resumed { // perhaps the conversation cannot be resumed
+	var blocked *runtime.StartupBlocked
+	if errors.As(err, &blocked) && blocked.Kind == runtime.BlockedAuth && !ag.oneShot() {
+		sr.needsLogin(ag, err, blocked)
+		return
+	}
+	if r.Resumed && !keepsConversation(r, err) { // perhaps it cannot be resumed
 		r.Conversation = ""
 	}
 	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)

@@ -20,6 +20,9 @@ type Event struct {
 	Detail  string        `json:"detail,omitempty"`
 	Exit    *runtime.Exit `json:"exit,omitempty"`
 	Screen  string        `json:"screen,omitempty"` // the last screen before a crash
+
+	Turn  *runtime.Turn  `json:"turn,omitempty"`  // acp.turn
+	Usage *runtime.Usage `json:"usage,omitempty"` // acp.turn: of the conversation so far
 }
 
 // keepEvents is how many events a city keeps.

@@ -35,6 +35,11 @@ type Record struct {
 
 	Served   bool `json:"served,omitempty"`   // the newest incarnation was seen to take messages
 	Finished bool `json:"finished,omitempty"` // it ended with 0 after its prompt; see Finish
+	Turns    int  `json:"turns,omitempty"`    // ended turns of the newest incarnation, over ACP
+
+	// NeedsLogin: the agent refused the newest start because it requires a login.
+	// Not started again until a person asks or the config changes.
+	NeedsLogin bool `json:"needsLogin,omitempty"`
 
 	LastExit   *runtime.Exit `json:"lastExit,omitempty"`
 	LastScreen string        `json:"lastScreen,omitempty"` // of the last crash
@@ -167,5 +172,5 @@ const finishedText = "ended with exit status 0 after its prompt and never waited
 func (r *Record) Clear() {
 	r.Restarts, r.Tries, r.RetryAt, r.Total, r.PutOff = nil, 0, time.Time{}, 0, 0
 	r.LastError, r.LastHint, r.LastScreen = "", "", ""
-	r.Job, r.Crashed, r.Finished = Job{}, false, false
+	r.Job, r.Crashed, r.Finished, r.NeedsLogin = Job{}, false, false, false
 }

@@ -29,7 +29,8 @@ const (
 	EventForeign        = "foreign"
 	EventNudge          = "nudge"
 	EventWait           = "wait"
-	EventCommand        = "command" // a background command's end and its owner
+	EventCommand        = "command"  // a background command's end and its owner
+	EventTurn           = "acp.turn" // a turn of an agent over ACP ended: Turn, Usage
 )
 
 // WhyEnds is the Why of a controller's last event.

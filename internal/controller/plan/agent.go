@@ -77,7 +77,7 @@ func (p *planner) agent(w *Wanted, s *Seen) {
 // gone starts a wanted agent that has no session.
 func (p *planner) gone(w *Wanted, s *Seen) {
 	r := &s.Record
-	if w.Suspended || r.Suspended || r.Stopped || r.IdleStopped || r.Drained || r.Finished {
+	if w.Suspended || r.Suspended || r.Stopped || r.IdleStopped || r.Drained || r.Finished || r.NeedsLogin {
 		return
 	}
 	if w.OneShot && r.Job.Run == p.want.Run && w.current(r.Job.Hash) {

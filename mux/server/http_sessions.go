@@ -147,6 +147,22 @@ func handleWait(s *session, w http.ResponseWriter, r *http.Request) (any, error)
 	return s.waitFor(r.Context(), in)
 }
 
+func handlePeek(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.PeekRequest
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return s.screen.peek(in)
+}
+
+func (a *apiServer) handleRename(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.RenameRequest
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	return nil, a.srv.sessions.rename(s, in.Name)
+}
+
 func handleClear(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
 	s.screen.clearHistory()
 	return nil, nil

@@ -92,9 +92,9 @@ type Decision struct {
 // allow rules and the permission. Questions other than requests for permission are
 // asked.
 //
-// A deny rule with a pattern cannot be judged if the request names neither command
-// nor location, nor any deny rule if it has no kind. Such a request is then asked
-// where it would have been allowed.
+// A deny rule with a pattern cannot be judged if the request names no command or no
+// absolute location, or a command so long that a part may be missing; without a kind
+// no deny rule can. Such a request is asked where it would have been allowed.
 func (p *Policy) Decide(q conversation.Question) Decision {
 	if q.Kind != "permission" {
 		return Decision{Answer: AnswerAsk}

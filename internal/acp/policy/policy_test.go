@@ -158,6 +158,8 @@ func TestRules(t *testing.T) {
 		{"any location denies", policy.Config{Deny: []string{"edit:secret/*"}, Permission: "allow"}, edit("/project/a", "/project/secret/b"), "no", `deny "edit:secret/*"`},
 		{"a detour denies", policy.Config{Deny: []string{"edit:secret/*"}, Permission: "allow"}, edit("/project/x/../secret/b"), "no", `deny "edit:secret/*"`},
 		{"a relative location denies", policy.Config{Deny: []string{"edit:secret/*"}, Permission: "allow"}, edit("secret/b"), "no", `deny "edit:secret/*"`},
+		{"a location that is no path", policy.Config{Deny: []string{"edit:secret/*"}, Permission: "allow"}, edit("/project/a", "[3 more]"), "ask", `deny "edit:secret/*" cannot be judged`},
+		{"a long command", policy.Config{Deny: []string{"execute:git push*"}, Permission: "allow"}, shell("true " + strings.Repeat("x", 64<<10)), "ask", `deny "execute:git push*" cannot be judged`},
 		{"absolute pattern", policy.Config{Allow: []string{"edit:/tmp/*.txt"}}, edit("/tmp/a.txt"), "yes", `allow "edit:/tmp/*.txt"`},
 		{"* stays in a directory", policy.Config{Allow: []string{"edit:/tmp/*"}}, edit("/tmp/a/b"), "ask", `permission = "ask"`},
 		{"? is one character", policy.Config{Allow: []string{"edit:a?.go"}}, edit("/project/aé.go"), "yes", `allow "edit:a?.go"`},

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -99,8 +100,13 @@ const (
 	no
 )
 
+// maxCommand is the length in bytes up to which a deny rule judges a command: of a
+// longer one a part may be missing.
+const maxCommand = 32 << 10
+
 // denies reports whether a deny rule matches: any part of the command (of the title
-// if there is no command), or any location.
+// if there is no command), or any location. It is unknown where the request does not
+// say enough.
 func (r rule) denies(q request) verdict {
 	switch {
 	case q.kind == "":
@@ -109,21 +115,26 @@ func (r rule) denies(q request) verdict {
 		return no
 	case r.pattern == "":
 		return yes
-	case r.kind == execute && q.command+q.title != "":
-		command := q.command
-		if command == "" {
-			command = q.title
-		}
-		return decided(matchAnyPart(r.pattern, command))
-	case r.kind == execute || len(q.locations) == 0:
+	case r.kind == execute:
+		return r.deniesCommand(q)
+	case slices.ContainsFunc(q.locations, func(path string) bool { return touchesPath(r.pattern, path, q.workDir) }):
+		return yes
+	case len(q.locations) == 0 || slices.ContainsFunc(q.locations, func(name string) bool { return !path.IsAbs(name) }):
 		return unknown
 	}
-	return decided(slices.ContainsFunc(q.locations, func(path string) bool { return touchesPath(r.pattern, path, q.workDir) }))
+	return no
 }
 
-func decided(matches bool) verdict {
-	if matches {
+func (r rule) deniesCommand(q request) verdict {
+	command := q.command
+	if command == "" {
+		command = q.title
+	}
+	switch {
+	case matchAnyPart(r.pattern, command):
 		return yes
+	case command == "" || len(command) > maxCommand:
+		return unknown
 	}
 	return no
 }

@@ -26,10 +26,13 @@ const (
 	indent      = "    "
 )
 
+// person is the author of what is typed on this terminal.
+const person = "person"
+
 // promptLinesOf returns a prompt's lines.
 func promptLinesOf(it *conversation.Item) []line {
 	by := ""
-	if it.By != "" {
+	if it.By != "" && it.By != person {
 		by = "[" + oneLine(it.By, 100) + "] "
 	}
 	text := strings.Trim(it.Text, "\n")

@@ -62,7 +62,7 @@ func (v *View) liveMessage(it *conversation.Item, r *record, limit int) []line {
 // liveCall returns the row of a tool call, and the end of its output while it runs.
 func (v *View) liveCall(t *conversation.Tool, r *record, f *Frame) []line {
 	switch {
-	case t == nil, r.line != "" && f.over():
+	case t == nil, r.line != "":
 		return nil
 	case f.Question != nil && f.Question.Tool != nil && f.Question.Tool.CallID == t.CallID && !ended(t):
 		return nil // the question names it

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"strings"
 
 	"gascity.dev/gc/internal/acp/conversation"
@@ -29,8 +30,11 @@ func newLog() log { return log{open: -1, asked: map[string]bool{}} }
 
 // take returns the lines that have become final.
 func (g *log) take(f *Frame) []line {
-	g.follow(f)
-	out := g.pass(f)
+	var out []line
+	if lost := g.follow(f); lost > 0 {
+		out = append(out, line{text: fmt.Sprintf("… %d items came too fast to be shown", lost), style: dim})
+	}
+	out = append(out, g.pass(f)...)
 	if g.open < 0 {
 		out = append(out, g.pass(f)...) // what waited for a message
 	}
@@ -42,18 +46,21 @@ func (g *log) take(f *Frame) []line {
 	return out
 }
 
-// follow makes the records those of the frame's items.
-func (g *log) follow(f *Frame) {
+// follow makes the records those of the frame's items. It returns how many items were
+// dropped before any frame had them.
+func (g *log) follow(f *Frame) (lost int) {
 	if drop := min(f.First-g.first, len(g.written)); drop > 0 {
 		g.written, g.first = g.written[drop:], g.first+drop
 	}
-	g.first = max(g.first, f.First)
+	lost = max(f.First-g.first, 0)
+	g.first += lost
 	if g.open < g.first {
 		g.open = -1
 	}
 	for g.first+len(g.written) < f.First+len(f.Items) {
 		g.written = append(g.written, record{})
 	}
+	return lost
 }
 
 // pass goes over all items once.
@@ -83,9 +90,10 @@ func (g *log) advance(it *conversation.Item, number int, over, last bool) []line
 	case conversation.Message:
 		return g.message(it, number, complete)
 	case conversation.Call:
-		return g.call(it.Tool, r, over)
+		return g.call(it.Tool, r, over || it.Done)
 	case conversation.Plan:
-		return g.plan(it.Plan, r, over)
+		r.settled = it.Done
+		return g.plan(it.Plan, r, over || it.Done)
 	case conversation.Thought: // shown only while it lasts
 		r.settled = complete
 		return nil
@@ -154,7 +162,7 @@ func (g *log) call(t *conversation.Tool, r *record, over bool) []line {
 	case over && r.line == "":
 		out := toolLines(t, g.asked[t.CallID])
 		r.line = out[0].plain()
-		return out[:1]
+		return out
 	}
 	return nil
 }

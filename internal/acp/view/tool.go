@@ -38,8 +38,8 @@ func statusMark(status string) (mark, style string) {
 		return "✓", green
 	case conversation.ToolFailed:
 		return "✗", red
-	case conversation.ToolPending, conversation.ToolRunning, "":
-		return "…", dim
+	case conversation.ToolPending, conversation.ToolRunning, "": // the turn ended before it did
+		return "(no result)", dim
 	}
 	return "(" + oneLine(status, 40) + ")", dim
 }

@@ -277,6 +277,7 @@ func (c *Conversation) trim() {
 			break
 		}
 		c.drop(c.entries[n])
+		c.entries[n] = nil // the array stays for a while
 		n++
 	}
 	if n == 0 {
@@ -284,7 +285,7 @@ func (c *Conversation) trim() {
 	}
 	c.dropped += n
 	c.version++
-	c.entries = append(c.entries[:0:0], c.entries[n:]...)
+	c.entries = c.entries[n:]
 }
 
 func (c *Conversation) drop(e *entry) {

@@ -73,7 +73,7 @@ func TestCommandsWakeTheirOwners(t *testing.T) {
 		c.killController()
 		c.run("start", c.path)
 		ids = append(ids, c.background("owner", "exit 3"))
-		eventually(t, func() string { return "nothing is told" }, func() bool { return c.said("owner", ids[0]) > 0 })
+		eventually(t, func() string { return "no end is reported" }, func() bool { return c.said("owner", ids[0]) > 0 })
 		c.killController()
 		c.run("start", c.path)
 		c.wantSaid("owner", ids)

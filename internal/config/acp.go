@@ -27,7 +27,7 @@ type ACP struct {
 	Record   bool `toml:"record"`   // keep every line exchanged with the agent
 
 	HandshakeTimeout time.Duration `toml:"handshake_timeout"`
-	AskTimeout       time.Duration `toml:"ask_timeout"` // 0: a question waits for ever
+	AskTimeout       time.Duration `toml:"ask_timeout"` // 0: a question waits forever
 	Where
 }
 

@@ -146,7 +146,7 @@ func sameBlock(a, b runtime.Activity) bool {
 	return a.Since.Equal(b.Since) || a.Pending != nil && b.Pending != nil && a.Pending.RequestID == b.Pending.RequestID
 }
 
-// attachedNow reports whether somebody is attached to answer.
+// attachedNow reports whether a person is attached to answer.
 func (g *goal) attachedNow(ctx context.Context, name string) bool {
 	attached, err := ask(ctx, func(ctx context.Context) (bool, error) { return g.p.IsAttached(ctx, name) })
 	return err == nil && attached

@@ -142,7 +142,8 @@ func TestClientsThatVanishLetGo(t *testing.T) {
 	}
 }
 
-// TestOversizedRequests: they are refused, whatever length they claim.
+// TestOversizedRequests: oversized requests are refused, whatever length they
+// claim.
 func TestOversizedRequests(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)

@@ -18,8 +18,8 @@ import (
 // Times of the delivery of ends to owners.
 const (
 	ownerQuiet   = time.Second     // without output, for a program that reports nothing
-	ownerBlocked = 2 * time.Second // for a dialog or a person's draft to go away, before it is tried later
-	ownerWorking = 5 * time.Second // how often a program that reports nothing is looked at
+	ownerBlocked = 2 * time.Second // for a dialog or a person's draft to go away, before a retry
+	ownerWorking = 5 * time.Second // how often a program that reports nothing is checked
 )
 
 // commandFault is called at the steps of background commands; tests replace it to end
@@ -220,8 +220,8 @@ func (o owner) Outcome(ctx context.Context, id string) (delivery.Outcome, bool, 
 	return o.outcome(ctx, rec), true, nil
 }
 
-// outcome translates a receipt. What stands in the composer, not submitted, is taken
-// out again.
+// outcome translates a receipt. A draft that was not submitted is removed from
+// the composer.
 func (o owner) outcome(ctx context.Context, rec api.Receipt) delivery.Outcome {
 	switch rec.State {
 	case api.Submitted:

@@ -150,7 +150,7 @@ func TestDialWithoutAServer(t *testing.T) {
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	l.Close()
 	if _, err := client.Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
-		t.Fatalf("a socket that nobody listens at: %v", err)
+		t.Fatalf("a socket without a listener: %v", err)
 	}
 	startServerAt(t, p)
 }

@@ -96,7 +96,7 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 		}
 	}
 	if err := srv.loop.Add(&s.tty); err != nil {
-		srv.lifetime.work.Go(func() { _ = srv.reaper.kill(context.Background(), s, 0) }) // nobody would read its output
+		srv.lifetime.work.Go(func() { _ = srv.reaper.kill(context.Background(), s, 0) }) // nothing would read its output
 		return nil, fmt.Errorf("%w: %w", api.ErrSpawn, err)
 	}
 	srv.queue.SessionsChanged()

@@ -121,7 +121,7 @@ func TestExecFollowSlow(t *testing.T) {
 		f := startFollowing(t.Context(), c, r, nil)
 		id := <-f.id
 		if n := awaitHeld(t, c, id); n > process.RingTail {
-			t.Errorf("pty=%t: the command wrote %d bytes that nobody took", pty, n)
+			t.Errorf("pty=%t: the command wrote %d bytes that no caller took", pty, n)
 		}
 		close(f.gate)
 		f.await(t, sum)

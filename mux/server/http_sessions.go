@@ -17,7 +17,7 @@ func (a *apiServer) sessionRoutes(handle func(string, endpoint.Handler)) {
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			name := r.PathValue("name")
 			if r.Method == http.MethodDelete {
-				a.srv.sessions.awaitCreated(name) // its caller may have given up: nobody else would end it
+				a.srv.sessions.awaitCreated(name) // its caller may have given up: nothing else would end it
 			}
 			s, err := a.srv.sessions.find(name)
 			if err != nil {

@@ -30,7 +30,7 @@ type input struct {
 	s    *session
 	lock *fifo.Lock // held by the writer that types
 
-	space   chan struct{} // closed when the terminal takes bytes again; nil if nobody waits
+	space   chan struct{} // closed when the terminal takes bytes again; nil without a waiter
 	writing bool          // a writer is between its first and its last byte
 	tracked bool          // the writer writes a nudge's text
 	replies []byte

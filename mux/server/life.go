@@ -28,7 +28,7 @@ type life struct {
 	killers   int           // Kills under way, or that ended the whole tree
 	dead      *api.Exit     // the leader ended; output may still be drained
 	exit      *api.Exit     // the session ended
-	done      chan struct{} // closed at the end; nil while nobody waits
+	done      chan struct{} // closed at the end; nil without a waiter
 	drain     *time.Timer   // looks at the terminal again; see later
 	collected bool          // no trace is left
 }

@@ -10,10 +10,10 @@ import (
 type output struct {
 	s       *session
 	sink    *exec.Output  // nil if the session is none
-	resumed chan struct{} // closed when output is read again; nil if nobody waits
+	resumed chan struct{} // closed when output is read again; nil without a waiter
 }
 
-// open gets the sink of a command. mu is held, or nobody else knows the session.
+// open gets the sink of a command. mu is held, or no one else has the session.
 func (o *output) open() {
 	if !o.s.rec.Exec {
 		return

@@ -53,8 +53,8 @@ func (r *sessionRecord) kind() string {
 	return ""
 }
 
-// writePipe is write without a terminal. ErrExited if nobody reads or the input is
-// closed.
+// writePipe is write without a terminal. ErrExited if the input is closed or
+// has no reader.
 func (i *input) writePipe(ctx context.Context, p []byte, patience time.Duration) (int, error) {
 	s := i.s
 	s.mu.Lock()

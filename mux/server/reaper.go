@@ -36,8 +36,8 @@ func (r *reaper) kill(ctx context.Context, s *session, grace time.Duration) erro
 	return nil
 }
 
-// add makes the sweeper end what is left of an ended session's tree. If a thousand end at
-// once, what some of them left keeps running, and is listed.
+// add makes the sweeper end what is left of an ended session's tree. If a
+// thousand end at once, leftovers of some keep running, and are listed.
 func (r *reaper) add(s *session) {
 	select {
 	case r.ended <- s:

@@ -25,7 +25,7 @@ type screen struct {
 	syncEnd    *time.Timer // runs during a synchronized update
 }
 
-// advance feeds the emulator what the journal has beyond rendered. mu is held.
+// advance feeds the emulator the journal's bytes after rendered. mu is held.
 func (sc *screen) advance() {
 	p := sc.s.storage.journal.From(sc.rendered)
 	if len(p) == 0 {

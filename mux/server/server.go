@@ -68,13 +68,13 @@ type settings struct {
 
 // lifetime is the server's beginning and end.
 type lifetime struct {
-	ready chan struct{} // closed when the keeper was told that the server serves
+	ready chan struct{} // closed once the keeper knows that the server is ready
 	done  chan struct{} // closed when the server should end
 	once  sync.Once
 	work  sync.WaitGroup // goroutines of the server
 }
 
-// started reports whether the keeper was told that the server serves.
+// started reports whether the keeper knows that the server is ready.
 func (l *lifetime) started() bool {
 	select {
 	case <-l.ready:

@@ -64,7 +64,7 @@ type session struct {
 	life   life
 
 	mu       sync.Mutex    // guards all below, and life where it says so
-	changed  chan struct{} // closed at the next change; nil if nobody waits
+	changed  chan struct{} // closed at the next change; nil without a waiter
 	tty      tty
 	screen   screen
 	storage  storage

@@ -93,8 +93,8 @@ func (st *storage) beginSegment(snapshot []byte) {
 // held.
 func (st *storage) notePending(t *vt.Terminal) { st.pending = slices.Clone(t.Pending()) }
 
-// bareSegment begins a segment without the screen, whose snapshot is too large. The
-// screen stays, but no other server could show it. mu is held.
+// bareSegment begins a segment without the screen, whose snapshot is too large.
+// The screen stays, but a restarted server cannot show it. mu is held.
 func (st *storage) bareSegment(why error) error {
 	if st.journal.Flags.Or(journal.FlagBare)&journal.FlagBare == 0 {
 		slog.Warn("the screen would not survive a crash", "session", st.s.rec.ID, "error", why)

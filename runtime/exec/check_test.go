@@ -155,7 +155,7 @@ stop) for f in $(grep -ls "^$2$" "$at"/of.*); do for n in $(< "$f"); do gc stop 
 		"a receipt that is not true":          {"nudge", `[[ $1 != nudge ]] || { cat >/dev/null; echo '{"state":"submitted"}'; exit; }`, "true receipt", "got: seen"},
 		"nobody can see what became of it":    {"nudge", `case $1 in nudge) gc "$@" >/dev/null; exit;; peek) exit 2;; esac`, "true receipt", "no receipt, and no peek"},
 		"a message to nobody fails":           {"nudge", `[[ $1 != nudge || $(gc is-running "$2") = true ]] || { echo "session not found" >&2; exit 1; }`, "without a session", "exit status 1"},
-		"a message to nobody is not told":     {"nudge", `[[ $1 != nudge || $(gc is-running "$2") = true ]] || exit 0`, "without a session", "session not found"},
+		"a message to nobody is unreported":   {"nudge", `[[ $1 != nudge || $(gc is-running "$2") = true ]] || exit 0`, "without a session", "session not found"},
 		"keys to nobody fail":                 {"send-keys", `[[ $1 != send-keys || $(gc is-running "$2") = true ]] || { echo "session not found" >&2; exit 1; }`, "without a session", "exit status 1"},
 		"Enter after the keys":                {"send-keys", `[[ $1 != send-keys ]] || { gc "$@" Enter; exit; }`, "no Enter", "got: abc"},
 		"clear of nobody fails":               {"clear-scrollback", `[[ $1 != clear-scrollback ]] || { echo "session not found" >&2; exit 1; }`, "without a session", "exit status 1"},

@@ -17,7 +17,7 @@ const keyPause = 50 * time.Millisecond
 type input struct {
 	c      *Client
 	scan   keys.Scanner    // used by the reader only
-	typist *journal.Typist // how far the input came; nil: nobody counts
+	typist *journal.Typist // how much of the input arrived; nil: not counted
 	taken  uint64          // bytes that the program has
 	acked  uint64          // bytes of these that the client knows of
 	active time.Time

@@ -8,11 +8,11 @@ import (
 	"gascity.dev/gc/mux/api"
 )
 
-// A client that runs inside a session makes that session show another one. If that leads
-// back to itself, it would repaint its own paints for ever, so such a client is refused.
-// Where a client runs is known from its process. If it came from another machine or by
-// ssh, its terminal gets a mark, and the session whose output contains the mark is the
-// one around it.
+// A client that runs inside a session makes that session show another one. If that
+// leads back to itself, it would repaint its own paints forever, so such a client is
+// refused. Where a client runs is known from its process. If it came from another
+// machine or by ssh, its terminal gets a mark, and the session whose output contains
+// the mark is the one around it.
 
 // Nesting is which sessions show which others through clients that run inside them.
 type Nesting struct {

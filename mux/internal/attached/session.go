@@ -37,7 +37,8 @@ type Session interface {
 	Segment() (base uint64, output, pending []byte)
 	// Typist returns the journal's record of a client.
 	Typist(id uint64) (*journal.Typist, error)
-	// Resize sets the size; SetHost, the terminal whose properties programs are told.
+	// Resize sets the size; SetHost, the terminal whose properties programs
+	// get.
 	Resize(cols, rows int) error
 	SetHost(vt.HostTerminal)
 	// Configured returns the size without clients.

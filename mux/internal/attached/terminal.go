@@ -20,8 +20,8 @@ type terminal struct {
 	mark       string          // put on the terminal with the first paint; empty: not needed
 }
 
-// describe notes the properties of the client's terminal. Programs that ask are told
-// those of the size owner's terminal, or of the last one after it left.
+// describe notes the properties of the client's terminal. Programs that ask get
+// those of the size owner's terminal or, after it left, of the last one.
 func (t *terminal) describe(m api.AttachControl) {
 	o := vt.HostTerminal{CellWidth: m.CellWidth, CellHeight: m.CellHeight}
 	if min(m.CellWidth, m.CellHeight) <= 0 || max(m.CellWidth, m.CellHeight) > maxCell {

@@ -97,7 +97,7 @@ func (ns *Nudges) join(ctx context.Context, key uint64, carryOut func() (api.Rec
 
 // Begun finds a nudge with one of the ids that this server or an earlier one began;
 // outcome is nil if no byte of any was typed. It waits for one that is under way. The
-// session's lock is held, or nobody else has the session.
+// session's lock is held, or no one else has the session.
 func (ns *Nudges) Begun(ids ...string) (outcome func(context.Context) (api.Receipt, error)) {
 	for _, id := range ids {
 		key := journal.NudgeKey(id)

@@ -35,7 +35,7 @@ func (ns *Nudges) Claim() (finish func(ctx context.Context)) {
 	f := &flight{done: make(chan struct{})}
 	ns.flights = map[uint64]*flight{key: f}
 	for _, lock := range []func(context.Context) error{ns.queue.Lock, s.Acquire} {
-		if err := lock(context.Background()); err != nil { // never waits: nobody else has the session yet
+		if err := lock(context.Background()); err != nil { // never waits: no one else has the session yet
 			return nil
 		}
 	}

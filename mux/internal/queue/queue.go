@@ -48,7 +48,7 @@ type Queue struct {
 
 	mu      sync.Mutex
 	busy    map[string]bool // names with a delivery under way
-	changed chan struct{}   // closed at the next change of a message; nil while nobody waits
+	changed chan struct{}   // closed at the next change of a message; nil without a waiter
 	unsaved unsaved
 	left    map[string]outcome // of messages leased by the last server, by id
 }

@@ -9,3 +9,7 @@ import (
 func TestFakeConforms(t *testing.T) {
 	runtimetest.Run(t, func(*testing.T) runtimetest.Harness { return runtimetest.Fake() })
 }
+
+func TestFakePromptsConforms(t *testing.T) {
+	runtimetest.Run(t, func(*testing.T) runtimetest.Harness { return runtimetest.FakePrompts() })
+}

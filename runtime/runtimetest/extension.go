@@ -101,7 +101,7 @@ var extensionCases = []testCase{
 		}
 		t.running(name, true)
 	}},
-	{name: "relaunch needs a session", test: func(t *T) {
+	{name: "relaunch needs a session", needs: []need{terminal}, test: func(t *T) {
 		r := extension[runtime.RelaunchProvider](t)
 		if err := r.Relaunch(t.Ctx, t.name(), runtime.Config{Command: "exec cat"}); !errors.Is(err, runtime.ErrSessionNotFound) {
 			t.Fatalf("relaunch: %v", err)

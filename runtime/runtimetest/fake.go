@@ -8,8 +8,9 @@ import (
 )
 
 // Fake returns the harness of a new in-memory fake, for tests of wrappers.
-func Fake() Harness {
-	f := runtimefake.New()
+func Fake() Harness { return fakeHarness(runtimefake.New()) }
+
+func fakeHarness(f *runtimefake.Fake) Harness {
 	hang := func(on bool) {
 		for _, method := range []string{"IsRunning", "ListRunning", "ProcessAlive", "Peek", "GetMeta", "GetLastActivity", "Stop"} {
 			f.Hang(method, "", on)

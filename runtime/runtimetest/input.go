@@ -30,12 +30,12 @@ func writeFifo(ctx context.Context, path string) error {
 }
 
 var inputCases = []testCase{
-	{name: "peek shows what nudge sent", needs: []need{keys}, test: func(t *T) {
+	{name: "peek shows what nudge sent", needs: []need{messages}, test: func(t *T) {
 		name := t.idle()
 		t.nudge(name, "hello out there")
 		t.shows(name, "hello out there")
 	}},
-	{name: "a nudge is submitted with Enter", needs: []need{programs, keys}, test: func(t *T) {
+	{name: "a nudge is submitted with Enter", needs: []need{programs, messages}, test: func(t *T) {
 		dir := t.TempDir()
 		name := t.start(runtime.Config{WorkDir: dir, Command: "read line; echo \"$line\" > got; exec cat"})
 		t.nudge(name, "the whole message")
@@ -67,7 +67,7 @@ var inputCases = []testCase{
 			t.Fatalf("got %q", got)
 		}
 	}},
-	{name: "wide characters arrive whole", needs: []need{keys}, test: func(t *T) {
+	{name: "wide characters arrive whole", needs: []need{messages}, test: func(t *T) {
 		name := t.idle()
 		text := "日本語 한국어 émoji 🎉 ± ẞ"
 		t.nudge(name, text)
@@ -105,7 +105,7 @@ var inputCases = []testCase{
 			return err
 		})
 	}},
-	{name: "concurrent nudges never mix", needs: []need{programs, keys}, test: func(t *T) {
+	{name: "concurrent nudges never mix", needs: []need{programs, messages}, test: func(t *T) {
 		dir := t.TempDir()
 		name := t.start(runtime.Config{WorkDir: dir, Command: "echo ready; while read line; do echo \"$line\" >> lines; done"})
 		t.shows(name, "ready")
@@ -157,7 +157,7 @@ var inputCases = []testCase{
 		t.shows(name, "look at")
 		t.shows(name, "[File: notes.txt]")
 	}},
-	{name: "interrupt reaches the foreground program", needs: []need{programs}, test: func(t *T) {
+	{name: "interrupt reaches the foreground program", needs: []need{programs, terminal}, test: func(t *T) {
 		dir := t.TempDir()
 		name := t.start(runtime.Config{WorkDir: dir, Command: "trap 'echo got > int' INT; echo up > up; while :; do read x; done"})
 		t.file(filepath.Join(dir, "up"))

@@ -17,7 +17,7 @@ var outputCases = []testCase{
 			t.Fatalf("peek: %v", err)
 		}
 	}},
-	{name: "peek of n lines gives the last n", needs: []need{programs}, test: func(t *T) {
+	{name: "peek of n lines gives the last n", needs: []need{programs, terminal}, test: func(t *T) {
 		name := t.sh("seq 1 200; exec cat")
 		t.shows(name, "200")
 		got, err := t.P.Peek(t.Ctx, name, 3)
@@ -25,7 +25,7 @@ var outputCases = []testCase{
 			t.Fatalf("%q, %v", got, err)
 		}
 	}},
-	{name: "peek of everything reaches into the scrollback", needs: []need{programs}, test: func(t *T) {
+	{name: "peek of everything reaches into the scrollback", needs: []need{programs, terminal}, test: func(t *T) {
 		name := t.sh("seq 1 500; exec cat")
 		t.shows(name, "500")
 		lines := strings.Split(t.peek(name), "\n")

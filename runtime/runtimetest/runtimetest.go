@@ -50,6 +50,9 @@ type Harness struct {
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	t.Run("shared", func(t *testing.T) {
 		h := open(t)
+		if c := h.Provider.Capabilities(); c.Prompts {
+			t.Logf("messages reach a program; these cases are about a terminal, and are skipped:\n%s", strings.Join(notForPrompts(c), "\n"))
+		}
 		for _, c := range cases() {
 			if !c.own {
 				c.run(t, h)
@@ -92,13 +95,16 @@ var (
 	tree       = need{"ProcessTree", func(c runtime.Capabilities) bool { return c.ProcessTree }}
 	relaunches = need{"Relaunch", func(c runtime.Capabilities) bool { return c.Relaunch }}
 	execs      = need{"Exec", func(c runtime.Capabilities) bool { return c.Exec }}
+	prompts    = need{"Prompts", func(c runtime.Capabilities) bool { return c.Prompts }}
+	messages   = need{"Keys and no Prompts", func(c runtime.Capabilities) bool { return c.Keys || c.Prompts }}
+	terminal   = need{"terminal for its programs", func(c runtime.Capabilities) bool { return !c.Prompts }}
 )
 
 func cases() []testCase {
 	var all []testCase
 	for _, group := range [][]testCase{
 		lifeCases, nameCases, endCases, processCases, inputCases, keyCases, outputCases, metaCases,
-		activityCases, fileCases, startCases, dialogCases, attachCases, pushCases, extensionCases, questionCases, lossCases,
+		activityCases, fileCases, startCases, dialogCases, attachCases, pushCases, extensionCases, questionCases, lossCases, promptCases,
 	} {
 		all = append(all, group...)
 	}
@@ -121,7 +127,7 @@ func (c testCase) body(t *testing.T, h Harness) {
 	ctx, cancel := context.WithTimeout(t.Context(), caseLimit)
 	defer cancel()
 	p := h.Provider
-	if !p.Capabilities().Keys {
+	if c := p.Capabilities(); !c.Keys && !c.Prompts {
 		p = inputless{p, pipe(t)}
 	}
 	c.test(&T{T: t, Harness: h, P: p, Ctx: ctx})

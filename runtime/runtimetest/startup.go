@@ -66,7 +66,7 @@ var startCases = []testCase{
 	{name: "live commands of a missing session are nil", test: func(t *T) {
 		t.must(t.P.RunLive(t.Ctx, t.name(), runtime.Config{SessionLive: []string{"exit 1"}}))
 	}},
-	{name: "the error of a session that dies during startup has status and screen", needs: []need{programs, tree}, test: func(t *T) {
+	{name: "the error of a session that dies during startup has status and screen", needs: []need{programs, tree, terminal}, test: func(t *T) {
 		name := t.name()
 		err := t.P.Start(t.Ctx, name, runtime.Config{
 			WorkDir: t.TempDir(), Command: "echo bad flag; exit 5", ProcessNames: []string{"agent"},
@@ -80,7 +80,7 @@ var startCases = []testCase{
 		}
 		t.noneLeft(name)
 	}},
-	{name: "a command that is not found dies with status 127", needs: []need{programs, tree}, test: func(t *T) {
+	{name: "a command that is not found dies with status 127", needs: []need{programs, tree, terminal}, test: func(t *T) {
 		name := t.name()
 		err := t.P.Start(t.Ctx, name, runtime.Config{
 			WorkDir: t.TempDir(), Command: "no-such-agent --flag", ProcessNames: []string{"no-such-agent"},
@@ -93,14 +93,14 @@ var startCases = []testCase{
 			t.Errorf("screen %q", dead.Screen)
 		}
 	}},
-	{name: "start returns when the process is alive", needs: []need{programs, tree}, test: func(t *T) {
+	{name: "start returns when the process is alive", needs: []need{programs, tree, terminal}, test: func(t *T) {
 		agent := t.script("slow-agent", "#!/bin/sh\necho up\nsleep 1000\nexit\n")
 		name := t.start(runtime.Config{Command: "sleep 0.2; exec " + agent, ProcessNames: []string{"slow-agent"}})
 		if ok, err := t.P.ProcessAlive(t.Ctx, name, []string{"slow-agent"}); !ok || err != nil {
 			t.Fatalf("%v, %v", ok, err)
 		}
 	}},
-	{name: "bounded work may end during the start", needs: []need{programs}, test: func(t *T) {
+	{name: "bounded work may end during the start", needs: []need{programs, terminal}, test: func(t *T) {
 		t.ends(t.start(runtime.Config{
 			Command: "exit 0", Lifecycle: runtime.OneShot, ProcessNames: []string{"worker"}, ReadyPromptPrefix: "> ",
 		}))
@@ -115,7 +115,7 @@ var startCases = []testCase{
 			t.Fatalf("task %q", got)
 		}
 	}},
-	{name: "the prompt becomes an argument", needs: []need{programs}, test: func(t *T) {
+	{name: "the prompt becomes an argument", needs: []need{programs, terminal}, test: func(t *T) {
 		dir := t.TempDir()
 		t.start(runtime.Config{
 			WorkDir: dir, Command: t.script("agent", "#!/bin/sh\nfor a; do echo \"<$a>\"; done > args.new; mv args.new args; exec cat\n") + " -y",

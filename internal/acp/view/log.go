@@ -32,17 +32,15 @@ func newLog() log { return log{open: -1, asked: map[string]bool{}} }
 func (g *log) take(f *Frame) []line {
 	var out []line
 	if lost := g.follow(f); lost > 0 {
-		out = append(out, line{text: fmt.Sprintf("… %d items came too fast to be shown", lost), style: dim})
+		out, g.any = append(out, line{text: fmt.Sprintf("… %d items came too fast to be shown", lost), style: dim}), true
 	}
 	out = append(out, g.pass(f)...)
-	if g.open < 0 {
-		out = append(out, g.pass(f)...) // what waited for a message
-	}
+	out = append(out, g.pass(f)...) // what waited for a message
+	out = append(out, g.ask(f)...)
+	out = append(out, g.pass(f)...) // what waited for a message that the question ended
 	for len(g.written) > 0 && g.written[0].settled {
 		g.written, g.first = g.written[1:], g.first+1
 	}
-	out = append(out, g.ask(f)...)
-	g.any = g.any || len(out) > 0
 	return out
 }
 
@@ -74,10 +72,11 @@ func (g *log) pass(f *Frame) (out []line) {
 		it := &f.Items[at]
 		begins := r.bytes == 0
 		lines := g.advance(it, number, f.over(), at == len(f.Items)-1)
-		if len(lines) > 0 && begins && (g.any || len(out) > 0) && (it.Kind == conversation.Prompt || it.Kind == conversation.Message) {
+		if len(lines) > 0 && begins && g.any && (it.Kind == conversation.Prompt || it.Kind == conversation.Message) {
 			out = append(out, line{})
 		}
 		out = append(out, lines...)
+		g.any = g.any || len(lines) > 0
 	}
 	return out
 }
@@ -203,6 +202,7 @@ func (g *log) ask(f *Frame) []line {
 	if len(q.Tool.Diffs) > 0 {
 		g.asked[q.Tool.CallID] = true
 	}
+	g.any = true
 	if g.open >= 0 { // the line that is under way comes first
 		lines = append(g.message(&f.Items[g.open-f.First], g.open, true), lines...)
 	}

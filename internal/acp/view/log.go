@@ -107,8 +107,8 @@ func (g *log) advance(it *conversation.Item, number int, over, last bool) []line
 	return noticeLines(it)
 }
 
-// message returns the complete lines of a message. Empty lines at its beginning and
-// its end are left out.
+// message returns the complete lines of a message. Blanks at its beginning and empty
+// lines at its end are left out.
 func (g *log) message(it *conversation.Item, number int, complete bool) []line {
 	r := &g.written[number-g.first]
 	rest := g.rest(it, r)
@@ -133,7 +133,7 @@ func (g *log) message(it *conversation.Item, number int, complete bool) []line {
 func (g *log) rest(it *conversation.Item, r *record) string {
 	rest := it.Text[min(r.bytes, len(it.Text)):]
 	if r.bytes == 0 {
-		rest = strings.TrimLeft(rest, "\n")
+		rest = strings.TrimLeft(rest, "\n ")
 	}
 	return rest
 }

@@ -43,7 +43,7 @@ func tokens(n int64) string {
 
 func cost(u conversation.Usage) string {
 	switch {
-	case u.Currency == "":
+	case u.Currency == "" || u.Cost < 0.005:
 		return ""
 	case u.Currency == "USD":
 		return fmt.Sprintf("$%.2f", u.Cost)

@@ -99,7 +99,7 @@ func TestPresetsOfACP(t *testing.T) {
 		if len(r.PermissionArgs)+len(r.PermissionEnv) > 0 || r.Permissions != "" || r.Unchecked {
 			t.Errorf("%s: flags for a terminal: %q %q", name, r.PermissionArgs, r.PermissionEnv)
 		}
-		if yes, why := r.Asks(); yes == (name == "opencode") || yes == (why != "") {
+		if yes, why := r.Asks(r.ACP.Mode); yes == (name == "opencode") || yes == (why != "") {
 			t.Errorf("%s asks: %v, %q", name, yes, why)
 		}
 	}
@@ -133,7 +133,7 @@ AGENT
 	if o := r.Origins["acp.mode"].String(); o != "session.acp (city.toml:4)" {
 		t.Errorf("origin %q", o)
 	}
-	if yes, why := r.Asks(); yes || !strings.Contains(why, `it asks in mode "default"`) {
+	if yes, why := r.Asks(r.ACP.Mode); yes || !strings.Contains(why, `it asks in mode "default"`) {
 		t.Errorf("asks: %v, %q", yes, why)
 	}
 	if r = of(`acp_mode = "mine"`, ""); r.ACP.Mode != "mine" || r.AskingMode != "default" {

@@ -141,7 +141,7 @@ var arrows = map[string][]string{
 
 // helpers are packages that only tests, benchmarks and the arrows' own package
 // may import; they may import anything.
-var helpers = []string{"test", "mux/internal/persontest"}
+var helpers = []string{"internal/acp/acpsh", "test", "mux/internal/persontest"}
 
 // heavy is what cmd/gc must never link: start-up is paid by every call.
 // Measured starts: prometheus/client_golang alone 3.1 ms, client-go's clientset

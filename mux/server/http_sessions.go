@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
@@ -14,9 +15,10 @@ import (
 // sessionRoutes registers the routes of one session.
 func (a *apiServer) sessionRoutes(handle func(string, endpoint.Handler)) {
 	session := func(pattern string, h func(s *session, w http.ResponseWriter, r *http.Request) (any, error)) {
+		awaits := strings.HasSuffix(pattern, "{name}") // GET and DELETE of the session itself
 		handle(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			name := r.PathValue("name")
-			if r.Method == http.MethodDelete {
+			if awaits {
 				a.srv.sessions.awaitCreated(name) // its caller may have given up: nothing else would end it
 			}
 			s, err := a.srv.sessions.find(name)

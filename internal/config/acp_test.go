@@ -188,6 +188,7 @@ record = true
 name = "x"
 provider = "gemini"
 session = "acp"
+lifecycle = "one_shot"
 args = ["-d"]
 `
 
@@ -215,6 +216,7 @@ func TestMCPServers(t *testing.T) {
 		`MCP server "web": no agent uses it`,
 		`agent "g": mcp_servers has no effect: provider "gemini" takes no MCP servers from its command line`,
 		`agent "g": acp has no effect: its session is not acp`,
+		`agent "x": lifecycle: an agent over acp does not end by itself`,
 		`agent "x": args has no effect: its session is acp`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -121,7 +121,7 @@ func (srv *server) checkDescriptors() error {
 	var probes []int
 	defer func() { sys.CloseAll(probes) }()
 	for range reservedFDs {
-		fd, err := unix.FcntlInt(uintptr(srv.keeper.lockFD), unix.F_DUPFD_CLOEXEC, 0)
+		fd, err := unix.FcntlInt(uintptr(srv.keeper.lock), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("%w: %w", api.ErrSpawn, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"gascity.dev/gc/internal/alive"
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"
@@ -19,8 +20,8 @@ import (
 
 // keeperLink is the connection to the keeper, which may die and be replaced.
 type keeperLink struct {
-	srv    *server
-	lockFD int // the lock file, open as long as this process lives
+	srv  *server
+	lock statedir.Lock
 
 	// guarded by server.mu
 	link     *keeper.Link
@@ -103,7 +104,7 @@ func (k *keeperLink) lost() {
 // restart starts a keeper and gives it everything to hold.
 func (k *keeperLink) restart() error {
 	srv := k.srv
-	dup, err := unix.FcntlInt(uintptr(k.lockFD), unix.F_DUPFD_CLOEXEC, sys.HighFD)
+	dup, err := unix.FcntlInt(uintptr(k.lock), unix.F_DUPFD_CLOEXEC, sys.HighFD)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"gascity.dev/gc/mux/internal/loop"
 	"gascity.dev/gc/mux/internal/muxdb"
 	"gascity.dev/gc/mux/internal/queue"
+	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
 	"gascity.dev/gc/mux/internal/trim"
 	"gascity.dev/gc/mux/journal"
@@ -122,7 +123,7 @@ func Run(args []string) int {
 		paths: api.Paths{Dir: args[0], Socket: args[1]}, version: args[2], since: time.Now(),
 		killed: slices.Contains(args[3:], keeper.ServerKilled), dialogs: rule.Dialogs(), times: readTiming(args[0]),
 	})
-	srv.keeper.lockFD = lock
+	srv.keeper.lock = statedir.Lock(lock)
 	srv.commands = newCommands(srv)
 	left := &adoption{srv: srv}
 	if err := srv.open(control, left); err != nil {

@@ -1,10 +1,8 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -64,7 +62,7 @@ func (srv *server) restoreState() error {
 		defer d.Close()
 	}
 	lost := srv.db.Lost()
-	if err == nil && !lost && srv.keeper.holdsLock(d) {
+	if err == nil && !lost && srv.keeper.lock.In(d) {
 		srv.endpoint.Relisten()
 		return nil
 	}
@@ -96,54 +94,18 @@ func (srv *server) restoreState() error {
 	return nil
 }
 
-// holdsLock reports whether the lock file in the directory is this server's.
-func (k *keeperLink) holdsLock(d statedir.Dir) bool {
-	var mine, there unix.Stat_t
-	err := errors.Join(
-		unix.Fstat(k.lockFD, &mine),
-		unix.Fstatat(int(d.Fd()), api.ServerLock, &there, unix.AT_SYMLINK_NOFOLLOW))
-	return err == nil && mine.Dev == there.Dev && mine.Ino == there.Ino
-}
-
 // restoreLock makes and locks the lock file if it is missing, and lets the keeper hold it.
-// ErrStateDir if another server has it.
 func (k *keeperLink) restoreLock() error {
-	d, err := statedir.Open(k.srv.settings.paths.Dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if k.holdsLock(d) {
-		return nil
-	}
-	f, err := d.Open(api.ServerLock, os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("%w: another server has %s: %w", api.ErrStateDir, f.Name(), err)
-	}
-	if err := k.current().Deposit(lockID, nil, int(f.Fd())); err != nil {
-		return err
-	}
-	return k.takeLock(int(f.Fd()))
-}
-
-// takeLock makes fd the server's lock, with the number of the old one.
-func (k *keeperLink) takeLock(fd int) error {
-	if err := sys.Dup2(fd, k.lockFD); err != nil {
-		return err
-	}
-	_, err := unix.Pwrite(k.lockFD, fmt.Appendf(nil, "%-20d\n", os.Getpid()), 0)
-	return err
+	return k.lock.Restore(k.srv.settings.paths.Dir, func(fd int) error {
+		return k.current().Deposit(lockID, nil, fd)
+	})
 }
 
 // adoptLock takes over a lock that an earlier server made again.
 func (k *keeperLink) adoptLock(entries []keeper.Entry) error {
 	for _, e := range entries {
 		if e.ID == lockID && len(e.FDs) == 1 {
-			err := k.takeLock(e.FDs[0])
+			err := k.lock.Take(e.FDs[0])
 			unix.Close(e.FDs[0])
 			return err
 		}

@@ -29,10 +29,10 @@ const (
 // errDetached is why an attachment ends when the detach keys were typed.
 var errDetached = errors.New("detached")
 
-// Client is one terminal that shows a session. The session never waits for it.
+// client is one terminal that shows a session. The session never waits for it.
 //
 // The session's lock guards everything below wake.
-type Client struct {
+type client struct {
 	s        Session
 	all      *Clients
 	ws       *websocket.Conn
@@ -49,8 +49,8 @@ type Client struct {
 }
 
 // newClient returns a client with a size; 0: the session's.
-func newClient(cs *Clients, cols, rows int) *Client {
-	c := &Client{s: cs.s, all: cs, wake: make(chan struct{}, 1)}
+func newClient(cs *Clients, cols, rows int) *client {
+	c := &client{s: cs.s, all: cs, wake: make(chan struct{}, 1)}
 	c.terminal = terminal{c: c, cols: cols, rows: rows}
 	c.out.c, c.in.c = c, c
 	return c
@@ -61,10 +61,10 @@ var errKicked = errors.New("disconnected by another client")
 
 // types reports whether the client's input and size count. Those of a client that left or
 // was disconnected may still arrive. The lock is held.
-func (c *Client) types() bool { return !c.readOnly && !c.kicked && !c.left }
+func (c *client) types() bool { return !c.readOnly && !c.kicked && !c.left }
 
 // poke wakes the client's writer.
-func (c *Client) poke() {
+func (c *client) poke() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -88,7 +88,7 @@ type message struct {
 }
 
 // next returns what to send next; ok is false if there is nothing.
-func (c *Client) next() (m message, ok bool) {
+func (c *client) next() (m message, ok bool) {
 	c.s.Lock()
 	defer c.s.Unlock()
 	o := &c.out
@@ -124,7 +124,7 @@ func (c *Client) next() (m message, ok bool) {
 func (m *message) noted() bool { return m.paint || m.resume }
 
 // write sends until the session or the connection ends.
-func (c *Client) write(ctx context.Context) error {
+func (c *client) write(ctx context.Context) error {
 	noted, passed := time.Now(), 0
 	for {
 		m, ok := c.next()
@@ -162,7 +162,7 @@ func (c *Client) write(ctx context.Context) error {
 	}
 }
 
-func (c *Client) sendMessage(ctx context.Context, m message) error {
+func (c *client) sendMessage(ctx context.Context, m message) error {
 	if m.exit != nil {
 		return c.control(ctx, api.AttachControl{Type: "exit", Exit: m.exit})
 	}
@@ -189,13 +189,13 @@ func (c *Client) sendMessage(ctx context.Context, m message) error {
 	return nil
 }
 
-func (c *Client) binary(ctx context.Context, p []byte) error {
+func (c *client) binary(ctx context.Context, p []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, clientWrite)
 	defer cancel()
 	return c.ws.Write(ctx, websocket.MessageBinary, p)
 }
 
-func (c *Client) control(ctx context.Context, m api.AttachControl) error {
+func (c *client) control(ctx context.Context, m api.AttachControl) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (c *Client) control(ctx context.Context, m api.AttachControl) error {
 }
 
 // read takes the client's input and sizes until the connection ends.
-func (c *Client) read(ctx context.Context) error {
+func (c *client) read(ctx context.Context) error {
 	for {
 		typ, data, err := c.ws.Read(ctx)
 		if err != nil {
@@ -224,7 +224,7 @@ func (c *Client) read(ctx context.Context) error {
 }
 
 // carryOut handles a control message. Unknown ones are ignored.
-func (c *Client) carryOut(data []byte) error {
+func (c *client) carryOut(data []byte) error {
 	var m api.AttachControl
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 // The session's lock guards it.
 type Clients struct {
 	s         Session
-	list      []*Client
-	sizeOwner *Client // whose size is in force; nil: the configured size is
+	list      []*client
+	sizeOwner *client // whose size is in force; nil: the configured size is
 	draft     draft
 	typists   map[uint64]*journal.Typist // by the client's number
 }
@@ -66,15 +66,15 @@ func (cs *Clients) Poke() {
 }
 
 // owns reports whether the size is that of c. The lock is held.
-func (cs *Clients) owns(c *Client) bool { return cs.sizeOwner == c }
+func (cs *Clients) owns(c *client) bool { return cs.sizeOwner == c }
 
 // ownedByOther reports whether the size is that of another client. The lock is held.
-func (cs *Clients) ownedByOther(c *Client) bool {
+func (cs *Clients) ownedByOther(c *client) bool {
 	return cs.sizeOwner != nil && cs.sizeOwner != c
 }
 
 // own makes c the size owner. The lock is held.
-func (cs *Clients) own(c *Client) {
+func (cs *Clients) own(c *client) {
 	if cs.sizeOwner != c {
 		cs.sizeOwner = c
 		_ = cs.applySize()
@@ -82,7 +82,7 @@ func (cs *Clients) own(c *Client) {
 }
 
 // resized notes that c has another size. The lock is held.
-func (cs *Clients) resized(c *Client) error {
+func (cs *Clients) resized(c *client) error {
 	if cs.sizeOwner == nil && c.types() {
 		cs.sizeOwner = c
 	}
@@ -106,7 +106,7 @@ func (cs *Clients) applySize() error {
 }
 
 // join adds a client. It is painted unless it continues where it left off.
-func (cs *Clients) join(c *Client) {
+func (cs *Clients) join(c *client) {
 	s := cs.s
 	s.Lock()
 	defer s.Unlock()
@@ -140,7 +140,7 @@ func (cs *Clients) join(c *Client) {
 // joinTyping makes the first client that may type the size owner. After a restart of the
 // server the size is still that of the client that typed last: other clients that return
 // wait for that one, or for their own first key. The lock is held.
-func (cs *Clients) joinTyping(c *Client) {
+func (cs *Clients) joinTyping(c *client) {
 	s := cs.s
 	c.in.active = time.Now()
 	same := c.out.raw()
@@ -156,7 +156,7 @@ func (cs *Clients) joinTyping(c *Client) {
 
 // leave removes a client and its draft. If it owned the size, the client that typed last
 // does now.
-func (cs *Clients) leave(c *Client) {
+func (cs *Clients) leave(c *client) {
 	s := cs.s
 	s.Lock()
 	defer s.Unlock()
@@ -191,7 +191,7 @@ func (cs *Clients) elect() {
 }
 
 // serve serves one client until it, the session or ctx ends.
-func (cs *Clients) serve(ctx context.Context, c *Client) {
+func (cs *Clients) serve(ctx context.Context, c *client) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.ws.SetReadLimit(clientInput)

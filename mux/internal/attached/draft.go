@@ -14,7 +14,7 @@ const draftAge = 60 * time.Second
 // draft is what people at attached terminals typed since the last Enter, Ctrl-C or
 // Ctrl-U. Input through the API (keys, paste, nudge) is no draft.
 type draft struct {
-	owner *Client
+	owner *client
 	since time.Time // of the last key
 }
 
@@ -31,7 +31,7 @@ func (d *draft) stands(now time.Time) (until time.Time, ok bool) {
 
 // typed handles one token of a person's input. Replies of the terminal, focus, mouse and
 // key releases do not count.
-func (d *draft) typed(owner *Client, tok keys.Token, now time.Time) {
+func (d *draft) typed(owner *client, tok keys.Token, now time.Time) {
 	switch tok.Kind {
 	case keys.TokenPaste:
 		*d = draft{owner, now}

@@ -28,7 +28,7 @@ func TestDraft(t *testing.T) {
 	} {
 		var d draft
 		var scan keys.Scanner
-		client := new(Client)
+		client := new(client)
 		now := time.Now()
 		interrupt := false
 		scan.Feed([]byte(input), func(tok keys.Token) {

@@ -15,7 +15,7 @@ const keyPause = 50 * time.Millisecond
 
 // input is what a person types. The session's lock guards it.
 type input struct {
-	c      *Client
+	c      *client
 	scan   keys.Scanner    // used by the reader only
 	typist *journal.Typist // how much of the input arrived; nil: not counted
 	taken  uint64          // bytes that the program has

@@ -19,8 +19,8 @@ type Nesting struct {
 	around func(pids []int) []Session
 
 	mu    sync.Mutex
-	shows map[*Client][]shown
-	marks map[string]*Client
+	shows map[*client][]shown
+	marks map[string]*client
 }
 
 // NewNesting returns a graph of no sessions. around returns the sessions that processes
@@ -31,7 +31,7 @@ type shown struct{ inside, what Session }
 
 // enter adds a client that runs inside sessions. ErrNested if its session would show
 // itself.
-func (n *Nesting) enter(c *Client, inside []Session) error {
+func (n *Nesting) enter(c *client, inside []Session) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range inside {
@@ -44,12 +44,12 @@ func (n *Nesting) enter(c *Client, inside []Session) error {
 }
 
 // mark gives the client a mark for its terminal.
-func (n *Nesting) mark(c *Client) {
+func (n *Nesting) mark(c *client) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c.terminal.mark = rand.Text()
 	if n.marks == nil {
-		n.marks = make(map[string]*Client)
+		n.marks = make(map[string]*client)
 	}
 	n.marks[c.terminal.mark] = c
 }
@@ -71,12 +71,12 @@ func (n *Nesting) Found(mark string, inside Session) {
 }
 
 // add adds a client unless its session would show itself. mu is held.
-func (n *Nesting) add(c *Client, inside Session) bool {
+func (n *Nesting) add(c *client, inside Session) bool {
 	if n.reaches(c.s, inside, map[Session]bool{}) {
 		return false
 	}
 	if n.shows == nil {
-		n.shows = make(map[*Client][]shown)
+		n.shows = make(map[*client][]shown)
 	}
 	n.shows[c] = append(n.shows[c], shown{inside, c.s})
 	return true
@@ -99,7 +99,7 @@ func (n *Nesting) reaches(from, to Session, seen map[Session]bool) bool {
 }
 
 // leave forgets a client.
-func (n *Nesting) leave(c *Client) {
+func (n *Nesting) leave(c *client) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.shows, c)

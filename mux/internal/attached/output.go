@@ -9,7 +9,7 @@ import (
 // bounded backlog, and a client that falls behind loses it and gets a fresh paint. The
 // session's lock guards it.
 type output struct {
-	c          *Client
+	c          *client
 	back       *place // where a client that lost its server left off
 	scrollback bool   // paint the history first, once
 	filter     vt.HostFilter

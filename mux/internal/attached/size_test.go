@@ -6,7 +6,7 @@ import "testing"
 // disconnected, or had left, changes neither the size nor its owner, and is not typed.
 func TestDetachedClientsDoNotCount(t *testing.T) {
 	s := newFake(t)
-	join := func(cols int, alone bool) *Client {
+	join := func(cols int, alone bool) *client {
 		c := newClient(&s.clients, cols, 20)
 		c.alone = alone
 		s.clients.join(c)

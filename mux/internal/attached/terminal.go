@@ -13,7 +13,7 @@ const maxCell = 1000
 
 // terminal is the terminal of a client. The session's lock guards it.
 type terminal struct {
-	c          *Client
+	c          *client
 	cols, rows int
 	host       vt.HostTerminal // its colours and cell size
 	ask        bool            // the client must ask its terminal for these again

@@ -85,7 +85,8 @@ var arrows = map[string][]string{
 	"internal/acp/view":         {"internal/acp/conversation", "vt", "mux/keys"},
 	"internal/acp/control":      {},
 	"internal/acp/transcript":   {},
-	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/acp/transcript"},
+	"internal/acp/files":        {},
+	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/acp/transcript", "internal/acp/files"},
 
 	"runtime":             {"internal/environ", "internal/outcome", "internal/rule", "internal/clock"},
 	"runtime/driver":      {"runtime", "internal/proctree", "internal/staging", "internal/rule", "internal/shell", "internal/clock"},
@@ -123,7 +124,7 @@ var arrows = map[string][]string{
 		"cmd/gc/internal/display", "internal/config", "internal/controller/outside", "internal/proctree", "internal/shell", "mux/api", "mux/client",
 	},
 	"cmd/gc/internal/backend": {
-		"cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "internal/config", "mux/client", "runtime", "runtime/exec", "runtime/native",
+		"cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "internal/config", "mux/client", "runtime", "runtime/acp", "runtime/exec", "runtime/native",
 		"runtime/router", "runtime/runtimefake", "runtime/subprocess", "runtime/tmux", "runtime/wrap",
 	},
 	"cmd/gc/internal/background": {

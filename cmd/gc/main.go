@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/internal/acp/host"
 	"gascity.dev/gc/internal/fds"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime/subprocess"
@@ -30,6 +31,9 @@ func main() {
 	}
 	if subprocess.IsParent(os.Args) {
 		os.Exit(subprocess.RunParent())
+	}
+	if host.Is(os.Args) {
+		os.Exit(host.Run(os.Args))
 	}
 	fds.CloseOnExec(3)
 	os.Exit(run(context.Background(), os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))

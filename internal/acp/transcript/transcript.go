@@ -55,90 +55,40 @@ type Entry struct {
 
 // Writer appends entries. It is for one goroutine.
 type Writer struct {
-	dir  string
-	f    *os.File
-	size int64
-	n    int64
+	files *files
+	n     int64
 }
 
 // NewWriter opens the transcript of the directory, which it makes, with mode 0700. The
 // numbers continue those of the entries that are there.
 func NewWriter(dir string) (*Writer, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	w := &Writer{dir: dir}
-	err := Read(dir, 0, func(e Entry) error { w.n = e.N; return nil })
+	f, err := openFiles(dir, current, previous)
 	if err != nil {
 		return nil, err
 	}
-	return w, w.open()
-}
-
-// open opens the current file. A line that a killed host left unfinished is ended.
-func (w *Writer) open() error {
-	f, err := os.OpenFile(filepath.Join(w.dir, current), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
+	w := &Writer{files: f}
+	if err := Read(dir, 0, func(e Entry) error { w.n = e.N; return nil }); err != nil {
+		f.close()
+		return nil, err
 	}
-	if w.size, err = f.Seek(0, io.SeekEnd); err == nil && w.size > 0 {
-		last := make([]byte, 1)
-		if _, err = f.ReadAt(last, w.size-1); err == nil && last[0] != '\n' {
-			_, err = f.Write([]byte{'\n'})
-			w.size++
-		}
-	}
-	if err != nil {
-		f.Close()
-		return err
-	}
-	w.f = f
-	return nil
+	return w, nil
 }
 
 // Add appends an entry with the next number.
 func (w *Writer) Add(e Entry) error {
-	if w.f == nil {
-		return os.ErrClosed
-	}
-	if w.size >= maxFile {
-		if err := w.turn(); err != nil {
-			return err
-		}
-	}
 	e.N = w.n + 1
 	b, err := json.Marshal(e)
-	if err != nil {
-		return err
+	if err == nil {
+		err = w.files.add(b)
 	}
-	n, err := w.f.Write(append(b, '\n'))
-	w.size += int64(n)
 	if err == nil {
 		w.n = e.N
 	}
 	return err
 }
 
-// turn makes the current file the previous one.
-func (w *Writer) turn() error {
-	err := os.Rename(filepath.Join(w.dir, current), filepath.Join(w.dir, previous))
-	if err != nil {
-		return err
-	}
-	w.f.Close()
-	w.f = nil
-	return w.open()
-}
-
 // Close closes the file.
-func (w *Writer) Close() error {
-	if w.f == nil {
-		return nil
-	}
-	err := w.f.Close()
-	w.f = nil
-	return err
-}
+func (w *Writer) Close() error { return w.files.close() }
 
 // Read calls f with the entries of the directory whose number is greater than after,
 // in order. It skips lines that are no entries. A directory without a transcript has

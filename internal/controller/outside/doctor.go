@@ -291,9 +291,6 @@ func (d *doctor) agent(s *agent.Spec) {
 	for _, err := range StartProblems(s) {
 		d.Fail("agent "+s.Name(), err.Help, "%s", err.Msg)
 	}
-	if s.OverACP() {
-		d.overACP(s)
-	}
 }
 
 // StartProblems returns why a start of the agent would fail, as far as that is
@@ -307,13 +304,7 @@ func StartProblems(s *agent.Spec) []*agent.StartError {
 		}
 		out = append(out, known)
 	}
-	switch word, missing := program(s); {
-	case !missing:
-	case s.OverACP():
-		out = append(out, &agent.StartError{
-			Msg: fmt.Sprintf("its acp_command %s was not found", word), Help: installHint(s), Key: "acp_command",
-		})
-	default:
+	if word := missingProgram(s); word != "" {
 		out = append(out, &agent.StartError{
 			Msg: fmt.Sprintf("its command %s was not found", word), Help: "install it, or change start_command (command) or PATH", Key: "start_command",
 		})
@@ -321,25 +312,21 @@ func StartProblems(s *agent.Spec) []*agent.StartError {
 	return out
 }
 
-// program returns the path of the program that the agent's command runs, or its name
-// if it is missing; "" if that cannot be checked: a script may run it on another
+// missingProgram returns the program of the agent's command if it does not
+// exist; "" if it does or cannot be checked: a script may run it on another
 // machine.
-func program(s *agent.Spec) (path string, missing bool) {
+func missingProgram(s *agent.Spec) string {
 	if host := s.Resolved.Session; strings.HasPrefix(host, "exec:") || host == "hybrid" || host == "k8s" {
-		return "", false
+		return ""
 	}
-	line := s.Config.Command
-	if s.Config.ACP != nil {
-		line = s.Config.ACP.Command
-	}
-	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	word, _, _ := strings.Cut(strings.TrimSpace(s.Config.Command), " ")
 	if word == "" || strings.ContainsAny(word, "\"'$`\\=(){};&|<>*?[]~#") || shellWords[word] {
-		return "", false // the shell's business
+		return "" // the shell's business
 	}
-	if path := find(word, s.Config.BaseEnv["PATH"], s.Config.Env["PATH"], s.Config.WorkDir); path != "" {
-		return path, false
+	if found(word, s.Config.BaseEnv["PATH"], s.Config.Env["PATH"], s.Config.WorkDir) {
+		return ""
 	}
-	return word, true
+	return word
 }
 
 // shellWords are commands that need no file.
@@ -349,26 +336,20 @@ var shellWords = map[string]bool{
 	".": true, ":": true, "test": true, "wait": true, "ulimit": true, "umask": true, "command": true, "printf": true,
 }
 
-// find returns the path of a program, "" if there is none.
-func find(word, base, own, dir string) string {
+func found(word, base, own, dir string) bool {
 	if strings.Contains(word, "/") {
-		if path := config.Place(dir, word); executable(path) {
-			return path
-		}
-		return ""
+		return executable(config.Place(dir, word))
 	}
 	if own != "" {
 		base = own
 	}
 	for _, p := range filepath.SplitList(base) {
-		if path := config.Place(dir, filepath.Join(p, word)); executable(path) {
-			return path
+		if executable(config.Place(dir, filepath.Join(p, word))) {
+			return true
 		}
 	}
-	if path, err := exec.LookPath(word); base == "" && err == nil {
-		return path
-	}
-	return ""
+	_, err := exec.LookPath(word)
+	return base == "" && err == nil
 }
 
 func executable(path string) bool {

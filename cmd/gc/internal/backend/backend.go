@@ -23,6 +23,7 @@ import (
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/acp"
 	"gascity.dev/gc/runtime/exec"
 	"gascity.dev/gc/runtime/native"
 	"gascity.dev/gc/runtime/router"
@@ -58,6 +59,7 @@ type key struct {
 	name, city string
 	looksOnly  bool
 	fromEnv    bool // named by the caller, so a script needs no trust
+	routed     bool
 }
 
 // Like returns a Set with the same settings and no providers.
@@ -83,6 +85,7 @@ func (s *Set) Warnings() []string {
 var providers = map[string]Maker{
 	"native":     newNative,
 	"tmux":       newTmux,
+	"acp":        newACP,
 	"subprocess": newSubprocess,
 	"fake":       func(*Set, string) (runtime.Provider, error) { return runtimefake.New(), nil },
 }
@@ -107,7 +110,43 @@ func providerNames() []string {
 }
 
 func newNative(s *Set, _ string) (runtime.Provider, error) {
-	return native.New(native.Options{Version: s.Version, Report: s.startStep})
+	return s.native(native.AllSessions)
+}
+
+// routed are the backends of a router that differ from the provider of the name: two
+// over one multiplexer must not see the same session.
+var routed = map[string]Maker{
+	Default: func(s *Set, _ string) (runtime.Provider, error) { return s.native(native.WithoutControl) },
+	"acp":   func(s *Set, city string) (runtime.Provider, error) { return s.acp(city, native.WithControl) },
+}
+
+func (s *Set) native(which native.Sessions) (runtime.Provider, error) {
+	return native.New(native.Options{Version: s.Version, Report: s.startStep, Sessions: which})
+}
+
+// newACP returns the provider for agents that speak ACP, over the multiplexer.
+func newACP(s *Set, city string) (runtime.Provider, error) {
+	return s.acp(city, native.AllSessions)
+}
+
+func (s *Set) acp(city string, which native.Sessions) (runtime.Provider, error) {
+	dir, err := acp.DefaultDir(os.Getenv, cityPath(city))
+	if err != nil {
+		return nil, err
+	}
+	base, err := s.native(which)
+	if err != nil {
+		return nil, err
+	}
+	return acp.New(acp.Options{Base: base, Dir: dir, Version: s.Version, Report: s.startStep})
+}
+
+// cityPath is the city's absolute directory, "" without one.
+func cityPath(city string) string {
+	if city == "" {
+		return ""
+	}
+	return cli.RealPath(city)
 }
 
 func newTmux(s *Set, city string) (runtime.Provider, error) {
@@ -154,11 +193,11 @@ func Selected(configured string) Choice {
 	env := absoluteScript(os.Getenv("GC_SESSION"))
 	switch {
 	case env != "" && env != os.Getenv("GC_SESSION_NAME"):
-		return Choice{env, FromEnv}
+		return Choice{Name: env, Origin: FromEnv}
 	case configured != "":
-		return Choice{configured, "[session] provider"}
+		return Choice{Name: configured, Origin: "[session] provider"}
 	}
-	return Choice{Default, "default"}
+	return Choice{Name: Default, Origin: "default"}
 }
 
 // FromEnv is the origin of a provider chosen by the environment.
@@ -168,6 +207,7 @@ const FromEnv = "GC_SESSION"
 type Choice struct {
 	Name   string
 	Origin string // what chose it
+	routed bool   // it is a router's backend
 }
 
 // ExecPrefix selects a session script.
@@ -240,7 +280,7 @@ func SelectedIn(city *config.City) Choice {
 	}
 	for i := range city.Agents {
 		if own := city.Agents[i].Session; own != "" && own != c.Name {
-			return Choice{autoProvider, "session of agent " + city.Agents[i].QualifiedName()}
+			return Choice{Name: autoProvider, Origin: "session of agent " + city.Agents[i].QualifiedName()}
 		}
 	}
 	return c
@@ -271,7 +311,7 @@ const queryTime = 10 * time.Second
 func (s *Set) newOne(c Choice, city string) (runtime.Provider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := key{c.Name, city, s.LooksOnly, c.Origin == FromEnv}
+	k := key{c.Name, city, s.LooksOnly, c.Origin == FromEnv, c.routed}
 	if p := s.made[k]; p != nil {
 		return p, nil
 	}
@@ -302,6 +342,9 @@ func (s *Set) construct(c Choice, city string) (runtime.Provider, error) {
 		makers = providers
 	}
 	make, ok := makers[c.Name]
+	if m, special := routed[c.Name]; special && c.routed && s.Make == nil {
+		make = m
+	}
 	if !ok {
 		what := "unknown session provider"
 		if config.ValidSessionProvider(c.Name) {
@@ -353,6 +396,11 @@ func leftProviders(dir string) []string {
 			left = append(left, "tmux")
 		}
 	}
+	if kept, err := acp.DefaultDir(os.Getenv, cityPath(dir)); err == nil && dir != "" {
+		if _, err := os.Stat(kept); err == nil {
+			left = append(left, "acp")
+		}
+	}
 	if kept, err := subprocess.DefaultDir(os.Getenv, dir); err == nil {
 		if _, err := os.Stat(kept); err == nil {
 			left = append(left, "subprocess")
@@ -381,6 +429,6 @@ func (s *Set) newHybrid(c Choice, dir string) (runtime.Provider, error) {
 // backends makes the backends of a router; origin says what chose them.
 func (s *Set) backends(dir string, origin map[string]string) func(string) (runtime.Provider, error) {
 	return func(name string) (runtime.Provider, error) {
-		return s.newOne(Choice{name, cmp.Or(origin[name], "a session of this city")}, dir)
+		return s.newOne(Choice{name, cmp.Or(origin[name], "a session of this city"), true}, dir)
 	}
 }

@@ -41,7 +41,7 @@ func TestProvidersAreDecorated(t *testing.T) {
 	for _, name := range append(providerNames(), "fake") {
 		synctest.Test(t, func(t *testing.T) {
 			s := &Set{Make: makers}
-			p, err := s.New(Choice{name, "the test"}, city)
+			p, err := s.New(Choice{Name: name, Origin: "the test"}, city)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

@@ -1,0 +1,200 @@
+package host_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// agentVar makes the test binary an agent; its value is the answer to initialize.
+const agentVar = "GC_TEST_AGENT"
+
+// scripted is an agent that does what the words of a prompt say.
+type scripted struct {
+	out    *bufio.Writer
+	mu     sync.Mutex // of out and waits
+	waits  map[string]chan json.RawMessage
+	cancel chan struct{}
+	asked  int
+}
+
+type line struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Prompt []struct{ Type, Text, URI string } `json:"prompt"`
+		ModeID string                             `json:"modeId"`
+		ID     string                             `json:"sessionId"`
+	} `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+func runAgent(hello string) {
+	a := &scripted{out: bufio.NewWriter(os.Stdout), waits: map[string]chan json.RawMessage{}, cancel: make(chan struct{}, 8)}
+	if os.Getenv("GC_TEST_STUBBORN") != "" {
+		signal.Ignore(syscall.SIGTERM)
+	}
+	in := bufio.NewReader(os.Stdin)
+	for {
+		text, err := in.ReadBytes('\n')
+		if err != nil {
+			if os.Getenv("GC_TEST_STUBBORN") != "" {
+				select {}
+			}
+			return
+		}
+		var l line
+		if json.Unmarshal(text, &l) != nil {
+			continue
+		}
+		if !a.take(l, hello) {
+			time.Sleep(time.Hour) // it reads nothing any more
+		}
+	}
+}
+
+func (a *scripted) take(l line, hello string) bool {
+	switch l.Method {
+	case "":
+		a.mu.Lock()
+		c := a.waits[string(l.ID)]
+		a.mu.Unlock()
+		if c != nil {
+			c <- append(l.Result, l.Error...)
+		}
+	case "initialize":
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, l.ID, hello))
+	case "session/new":
+		if os.Getenv("GC_TEST_AUTH") != "" {
+			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"Authentication required"}}`, l.ID))
+			return true
+		}
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"auto","name":"Auto"}]}}}`, l.ID))
+	case "session/load":
+		a.say("replayed " + l.Params.ID)
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":null}`, l.ID))
+	case "session/cancel":
+		a.cancel <- struct{}{}
+	case "session/prompt":
+		text := ""
+		for _, b := range l.Params.Prompt {
+			text += b.Text + b.URI
+		}
+		if text == "DEAF" {
+			a.prompt(l.ID, text)
+			return false
+		}
+		go a.prompt(l.ID, text)
+	case "_session/steering":
+		a.say("steered: " + l.Params.Prompt[0].Text)
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":"injected"}}`, l.ID))
+	default:
+		if l.ID != nil {
+			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, l.ID))
+		}
+	}
+	return true
+}
+
+func (a *scripted) send(text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.out.WriteString(text + "\n")
+	a.out.Flush()
+}
+
+func (a *scripted) say(text string) {
+	b, _ := json.Marshal(text)
+	a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` + string(b) + `}}}}`)
+}
+
+// ask requests a permission and returns the answer.
+func (a *scripted) ask(title string) string {
+	b, _ := json.Marshal(title)
+	return a.request("session/request_permission", fmt.Sprintf(`{"sessionId":"s1","toolCall":{"toolCallId":"c-%d","title":%s,"kind":"execute","rawInput":{"command":%[2]s}},"options":[{"optionId":"always","name":"Always","kind":"allow_always"},{"optionId":"yes","name":"Yes","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]}`, time.Now().UnixNano(), b))
+}
+
+// request sends a request to the client and returns its answer, a result or an error.
+func (a *scripted) request(method, params string) string {
+	a.mu.Lock()
+	a.asked++
+	id := strconv.Itoa(100 + a.asked)
+	c := make(chan json.RawMessage, 1)
+	a.waits[id] = c
+	a.mu.Unlock()
+	a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
+	return string(<-c)
+}
+
+func (a *scripted) prompt(id json.RawMessage, text string) {
+	word, rest, _ := strings.Cut(text, " ")
+	reason := "end_turn"
+	switch word {
+	case "ASK":
+		a.say("answered " + a.ask(rest))
+	case "ASKMANY":
+		n, _ := strconv.Atoi(rest)
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() { a.ask(fmt.Sprint("question ", i)) })
+		}
+		all.Wait()
+	case "LONG":
+		a.say("working")
+		<-a.cancel
+		reason = "cancelled"
+	case "STUCK":
+		a.say("working")
+		select {}
+	case "QUIET": // no update before the answer
+		<-a.cancel
+	case "BURST":
+		n, _ := strconv.Atoi(rest)
+		a.mu.Lock()
+		for i := range n {
+			fmt.Fprintf(a.out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%d "}}}}`+"\n", i)
+		}
+		a.out.Flush()
+		a.mu.Unlock()
+	case "FS":
+		path, content, write := strings.Cut(rest, " ")
+		method, extra := "fs/read_text_file", ""
+		if write {
+			b, _ := json.Marshal(content)
+			method, extra = "fs/write_text_file", `,"content":`+string(b)
+		}
+		a.say("answered " + a.request(method, fmt.Sprintf(`{"sessionId":"s1","path":%q%s}`, path, extra)))
+	case "FAIL":
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"Internal error","data":{"details":"the model refuses"}}}`, id))
+		return
+	case "NOAUTH":
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"log in first"}}`, id))
+		return
+	case "DIE":
+		fmt.Fprintln(os.Stderr, "fatal: out of ideas")
+		os.Exit(7)
+	case "JUNK":
+		a.send("Loaded cached credentials.\n{\"level\":\"info\",\"id\":1}\n\x1b]0;title\x07" + `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"after junk"}}}}`)
+	case "RAW":
+		a.say("\x1b[31mred\x1b[0m \x1b]52;c;aGk=\x07 bell\x07 done")
+	case "TTY":
+		if f, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
+			f.WriteString("PAINTED")
+			a.say("it has a terminal")
+		} else {
+			a.say("no terminal")
+		}
+		a.say(" nonce=" + os.Getenv("GC_STATUS_NONCE") + " socket=" + os.Getenv("GC_CONTROL_SOCKET"))
+	default:
+		a.say("you said " + text)
+	}
+	a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"%s","usage":{"inputTokens":10,"outputTokens":5}}}`, id, reason))
+}

@@ -1,0 +1,9 @@
+package host
+
+import "syscall"
+
+// detached makes the agent lead a session of its own, and end with the host: SIGTERM
+// lets it end its own children, which SIGKILL leaves behind.
+func detached() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
+}

@@ -379,3 +379,23 @@ func TestKillHangsUpAgain(t *testing.T) {
 		t.Errorf("it took %v", d)
 	}
 }
+
+// TestKillEndsTheRestOfAnEndedSession: no process that left the session outlives the
+// removal, although the program ended just before.
+func TestKillEndsTheRestOfAnEndedSession(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	for i := range 5 {
+		name := fmt.Sprint("short", i)
+		s := create(t, c, name, `trap '' HUP; setsid sh -c 'trap "" HUP; echo up; sleep 1000; exit' & read line; exit 0`)
+		await(t, c, name, "^up$")
+		if err := c.Keys(t.Context(), name, []string{"Enter"}, false); err != nil {
+			t.Fatal(err)
+		}
+		awaitExit(t, c, name)
+		if err := c.Kill(t.Context(), s.ID, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		noneIsLeft(t, s)
+	}
+}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
@@ -19,6 +20,7 @@ type life struct {
 	start      uint64       // of pid, to detect its reuse
 	born       int64        // when it began, by the server's clock
 	spawner    *keeper.Link // to the keeper that started it; nil if it was adopted
+	swept      atomic.Bool  // nothing is left of the tree of the ended session
 	keptSince  time.Time    // when it became an exited session; guarded by server.mu
 	collecting bool         // guarded by server.mu
 

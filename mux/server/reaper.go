@@ -31,8 +31,24 @@ func (r *reaper) kill(ctx context.Context, s *session, grace time.Duration) erro
 			}
 			return err
 		}
+	} else if err := r.endRest(ctx, s, grace); err != nil {
+		return err
 	}
 	r.srv.sessions.remove(s)
+	return nil
+}
+
+// endRest ends what is left of an ended session's tree, if no sweep has done so yet.
+func (r *reaper) endRest(ctx context.Context, s *session, grace time.Duration) error {
+	if s.life.swept.Load() {
+		return nil
+	}
+	batch := []*session{s}
+	defer killLate(grace, s)()
+	if err := proctree.Kill(ctx, r.withoutHeirs(withCgroups(forest(batch).Scanner(), s), batch), grace); err != nil {
+		return fmt.Errorf("kill %s: %w", s.name(), err)
+	}
+	s.life.swept.Store(true)
 	return nil
 }
 
@@ -127,6 +143,9 @@ func (r *reaper) sweep(batch []*session) {
 		return
 	}
 	left, err := r.withoutHeirs(withCgroups(forest(batch).Scanner(), batch...), batch)()
+	if err == nil && len(left) == 0 {
+		markSwept(batch)
+	}
 	if err != nil || len(left) == 0 {
 		return
 	}
@@ -141,8 +160,16 @@ func (r *reaper) sweep(batch []*session) {
 		defer killLate(sweepGrace, batch...)()
 		if err := proctree.Kill(ctx, r.withoutHeirs(withCgroups(forest(batch).Scanner(), batch...), batch), sweepGrace); err != nil {
 			slog.Warn("cannot end all processes of ended sessions", "sessions", len(batch), "error", err)
+			return
 		}
+		markSwept(batch)
 	})
+}
+
+func markSwept(batch []*session) {
+	for _, s := range batch {
+		s.life.swept.Store(true)
+	}
 }
 
 // withoutHeirs leaves out the processes of later sessions with the same ids.

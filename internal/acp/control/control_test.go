@@ -216,3 +216,14 @@ func TestListen(t *testing.T) {
 	}
 	again.Close()
 }
+
+// TestFirstState: a client that is faster than the host's first state sees one that
+// starts.
+func TestFirstState(t *testing.T) {
+	_, dial := serve(t, nil)
+	c := control.NewClient(dial())
+	defer c.Close()
+	if s, err := c.State(t.Context()); err != nil || s.Phase != control.PhaseStarting || s.Activity != "starting" || s.Since.IsZero() {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

@@ -35,9 +35,13 @@ type Server struct {
 	running sync.WaitGroup
 }
 
-// NewServer returns a server for a host of the version.
+// NewServer returns a server for a host of the version. The first state is that of one
+// that starts.
 func NewServer(version string, h Handler) *Server {
-	return &Server{version: version, handle: h, changed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	return &Server{
+		version: version, handle: h, state: State{Phase: PhaseStarting, Activity: "starting", Since: time.Now()},
+		changed: make(chan struct{}), conns: map[net.Conn]struct{}{},
+	}
 }
 
 // Publish replaces the state and wakes those who watch. It never blocks.

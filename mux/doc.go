@@ -9,8 +9,8 @@
 // the server.
 //
 // The one invariant: no session ends, and no exit is misreported, because the server
-// died. What is known about a session's processes comes from the keeper and the
-// kernel, never from a file with a PID in it.
+// died. All knowledge of a session's processes comes from the keeper and the kernel,
+// never from a file with a PID in it.
 //
 // The package itself is only main's entry to the two daemons.
 package mux

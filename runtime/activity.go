@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/internal/rule"
 )
 
-// What an agent is doing, as far as there is evidence.
+// Activities of an agent, as far as there is evidence.
 const (
 	ActivityStarting = rule.StateStarting
 	ActivityIdle     = rule.StateIdle
@@ -20,7 +20,7 @@ const (
 	ActivityUnknown  = rule.StateUnknown // no positive evidence; never an error
 )
 
-// What blocks an agent.
+// Kinds of ActivityBlocked.
 const (
 	BlockedPermission = rule.KindPermission
 	BlockedQuestion   = rule.KindQuestion

@@ -16,8 +16,9 @@ type Forwarder interface {
 }
 
 // Router is a provider that hosts each session with one of several others, its
-// backends. What a session can do is what its backend can do: ask with [AsFor] and
-// [CapabilitiesFor]. The router's own Capabilities are what all backends can do.
+// backends. A session has the capabilities of its backend: ask with [AsFor] and
+// [CapabilitiesFor]. The router's own Capabilities are those that all backends
+// share.
 type Router interface {
 	Forwarder
 	// BackendFor returns the provider that hosts the session, or would if it were

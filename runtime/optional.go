@@ -9,7 +9,7 @@ import (
 )
 
 // The optional interfaces. A caller finds one with [As], which sees through
-// wrappers; a provider implements what its backend can really do.
+// wrappers; a provider implements those that its backend really supports.
 
 // EventSource pushes what happens to sessions.
 type EventSource interface {

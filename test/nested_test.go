@@ -35,7 +35,7 @@ func TestAttachThroughSSHToItself(t *testing.T) {
 
 // TestAttachThroughTmuxToItself: a session that shows a tmux, whose server was
 // started elsewhere, is not shown in a pane of that tmux. tmux passes no mark on,
-// and the pane's processes are no descendants of the session's.
+// and the pane's processes are not descendants of the session's.
 func TestAttachThroughTmuxToItself(t *testing.T) {
 	b := newBox(t)
 	need(t, "tmux")

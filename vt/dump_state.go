@@ -242,7 +242,7 @@ func (p *painter) cursor() {
 	}
 }
 
-// rejoin prints the last character again where it stands, so that a following
+// rejoin prints the last character again in place, so that a following
 // combining mark joins it and REP repeats it. It reports whether it could.
 func (p *painter) rejoin() bool {
 	t := p.t

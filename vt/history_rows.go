@@ -9,7 +9,7 @@ func (t *Terminal) HistoryLen() int {
 		return 0
 	}
 	n := t.historyRows()
-	if f := t.frozen; f != nil { // without what has been pushed since
+	if f := t.frozen; f != nil { // without lines pushed since
 		for k := h.closed; k > max(f.lines, h.base()); k-- {
 			p, i := h.pageOf(k - 1)
 			n -= h.refRows(p, i)

@@ -2,7 +2,7 @@ package vt
 
 import "strings"
 
-// Limits of what is interned.
+// Limits of interned values.
 const (
 	maxStyles       = 1<<16 - 1
 	maxLinks        = 1<<16 - 1

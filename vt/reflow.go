@@ -24,7 +24,7 @@ type flow struct {
 	rows   []row
 }
 
-// reflow gives the primary screen a new size. What does not fit goes to the
+// reflow gives the primary screen a new size. Lines that do not fit go to the
 // history; a screen that was full gets lines back from there.
 func (t *Terminal) reflow(cols, rows int) {
 	s := &t.main

@@ -193,7 +193,8 @@ func (a *app) sessionProvider() (runtime.Provider, error) {
 	var problems *config.Problems
 	switch {
 	case errors.As(err, &problems):
-		// Session commands do not need a city, so a broken config is no error.
+		// Session commands do not need a city, so a broken config is not an
+		// error.
 		a.Warn("cannot use city.toml (%s); using the %s provider (GC_SESSION selects another)", problems.List[0], backend.Default)
 		return a.providers.New(backend.Selected(""), "")
 	case err != nil:

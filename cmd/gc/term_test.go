@@ -222,7 +222,7 @@ func (p *person) checkRestored() {
 	if *after != *p.before {
 		p.ts.Fatalf("line settings were not restored:\nbefore %+v\nafter  %+v", *p.before, *after)
 	}
-	// What the command wrote last must have been read.
+	// The command's last output must have been read.
 	_ = p.tty.Close()
 	select {
 	case <-p.read:

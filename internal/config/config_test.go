@@ -507,7 +507,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			var p *Problems
 			if !errors.As(err, &p) || len(p.List) == 0 {
-				t.Fatalf("error %v is no list of problems", err)
+				t.Fatalf("error %v is not a list of problems", err)
 			}
 			return
 		}

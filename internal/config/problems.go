@@ -9,7 +9,7 @@ import (
 // ErrNoCity means that no city.toml was found.
 var ErrNoCity = errors.New("no city found")
 
-// What the reader of the file says about it.
+// The file reader's types.
 type (
 	Pos      = toml.Pos
 	Where    = toml.Where

@@ -11,7 +11,7 @@ import (
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
-// busyFake reports what its sessions are doing.
+// busyFake reports its sessions' activities.
 type busyFake struct {
 	*runtimefake.Fake
 	mu    sync.Mutex

@@ -10,8 +10,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// agentState is what is known of one session: an agent's, or one of the city's
-// that the config does not want.
+// agentState is what is known about one session: an agent's, or one of the
+// city's that the config does not want.
 type agentState struct {
 	spec       *agent.Spec // nil: not in the config
 	left       *agent.Spec // the last spec, once spec is nil
@@ -28,7 +28,7 @@ type agentState struct {
 	typing typing
 }
 
-// operation is what is being done to a session, one thing at a time.
+// operation is the operation in flight on a session, at most one.
 type operation struct {
 	name     string        // "": nothing
 	version  int           // changes when an operation begins or ends

@@ -123,7 +123,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if a := r.status("a"); a.Restarts != 0 || a.State == api.StateQuarantined {
-			t.Errorf("a full disk is no crash: %+v", a)
+			t.Errorf("a full disk is not a crash: %+v", a)
 		}
 		wantDead(r, letter.ID)
 		wantCrash(r) // reported although it is not on disk
@@ -182,7 +182,7 @@ func wantCrash(r *rig) {
 	crashes, letters := 0, 0
 	for i, e := range list {
 		if e.Seq != uint64(i+1) {
-			r.t.Errorf("event %d stands at place %d", e.Seq, i+1)
+			r.t.Errorf("event %d is at place %d", e.Seq, i+1)
 		}
 		switch {
 		case e.Kind == api.EventCrashed && e.Agent == "a":

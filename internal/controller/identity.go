@@ -25,8 +25,8 @@ import (
 // lock.
 //
 // claims is the folder in which the cities of this user record which names are
-// theirs; "" = only running sessions count. Failing to write a claim or an
-// identity is no error: the next start decides.
+// theirs; "" = only running sessions count. A failure to write a claim or an
+// identity is ignored: the next start decides.
 func reconcileNames(ctx context.Context, c *config.City, p runtime.Provider, claims string, build agent.BuildOptions) error {
 	space := agent.NameSpace(c)
 	i, ok := config.ReadIdentity(c.Dir)

@@ -65,7 +65,7 @@ func TestAChangedNameIsAMove(t *testing.T) {
 				r.fake.Exit("gc-city-a", 0)
 				r.wantRunning("after it has ended", "new-a")
 				if a := r.wantState("a", api.StateRunning); a.Restarts != 0 || a.LastExit != nil && a.LastExit.Code != 0 {
-					t.Errorf("a move is no crash: %+v", a)
+					t.Errorf("a move is not a crash: %+v", a)
 				}
 				r.reload(oneAgent) // and back
 				r.wantRunning("while it drains", "new-a")

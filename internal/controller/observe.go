@@ -43,7 +43,7 @@ type probe struct {
 	names   []string // ProcessNames
 	seen    bool     // one of names was seen
 	wasUp   bool     // it may have ended unseen: ask how
-	meta    bool     // whose it is, what it was started with
+	meta    bool     // its owner and the config it was started with
 	drain   bool     // did it acknowledge
 	attach  bool
 	active  bool
@@ -321,7 +321,7 @@ func (ob *observer) notePart(err error) {
 	ob.unlisted = text
 }
 
-// unreachable keeps what was known: unknown is not dead.
+// unreachable changes nothing: unknown is not dead.
 func (ob *observer) unreachable(err error) {
 	if !ob.silent {
 		ob.logf("the session backend does not reply: %v", err)

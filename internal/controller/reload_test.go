@@ -89,7 +89,7 @@ func TestCoreDriftDrainsThenRestarts(t *testing.T) {
 		}
 		r.fake.Exit("gc-city-a", 0) // it obeys
 		if a := r.wantState("a", api.StateRunning); a.Restarts != 0 {
-			t.Errorf("a drain is no crash: %+v", a)
+			t.Errorf("a drain is not a crash: %+v", a)
 		}
 		cfg, _ := r.fake.ConfigOf("gc-city-a")
 		if cfg.Env["A"] != "1" || len(r.fake.CallsOf("Stop", "")) != 0 {

@@ -21,7 +21,7 @@ func (f leaver) Interrupt(_ context.Context, name string) error {
 	return nil
 }
 
-// The exit of a stopped agent is what its backend reports, and nothing if it
+// The exit of a stopped agent is the one its backend reports; unknown if it
 // does not.
 func TestExitOfAStoppedAgent(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -143,8 +143,8 @@ func TestDrainOnRequest(t *testing.T) {
 	})
 }
 
-// The interrupt of a cancelled drain may still end the agent: that is no crash,
-// and it is started again.
+// The interrupt of a cancelled drain may still end the agent: that is not a
+// crash, and the agent is started again.
 func TestAnEndAfterACancelledDrainIsNoCrash(t *testing.T) {
 	bubble(t, suspendCity, func(r *rig) {
 		r.start()

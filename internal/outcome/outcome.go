@@ -1,6 +1,6 @@
 // Package outcome holds the words for how programs and nudges end. It is pure data,
-// shared by the contract of providers and the multiplexer, neither of which imports
-// the other; the strings are on the wire and in files.
+// shared by the contract of providers and the multiplexer, which do not import each
+// other. The strings are on the wire and in files.
 package outcome
 
 import (
@@ -22,7 +22,7 @@ const (
 	Killed   = "killed"            // by a signal that the backend did not send
 	Stopped  = "stopped"           // by the backend
 	NotFound = "command not found" // status 127 or 126 of the shell at once
-	Unknown  = "unknown"           // nothing reports the status any more
+	Unknown  = "unknown"           // the status can no longer be determined
 )
 
 // Status is "exit status 3", "SIGKILL" or "exit status unknown". A nil Exit is unknown.

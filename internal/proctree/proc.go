@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// ErrNotFound: the process does not exist (any more).
+// ErrNotFound: the process does not exist, or no longer.
 var ErrNotFound = errors.New("no such process")
 
 // Proc is a process at the moment it was read.

@@ -1,7 +1,7 @@
 // Package session keeps what a city knows about its sessions beyond their lives:
 // records, events, suspensions, waits and queued nudges.
 //
-// Its invariant: what was acknowledged is on disk, and nothing is dropped
+// Its invariant: acknowledged changes are on disk, and nothing is dropped
 // silently. Only the controller opens the database; commands go through the
 // controller.
 package session

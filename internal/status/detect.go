@@ -26,7 +26,7 @@ const sameTime = time.Second
 const reportsWithin = 30 * time.Second
 
 // spinTime is the maximum age of the last output for a spinner in the title to
-// count: one that stands still is stale.
+// count: one that does not move is stale.
 const spinTime = 3 * time.Second
 
 // Facts are the detector's inputs besides the terminal.

@@ -108,7 +108,7 @@ func title(text string, f Facts, now time.Time, soon func(time.Time)) Finding {
 	}
 	until := f.LastOutput.Add(spinTime)
 	if now.After(until) {
-		return Finding{Source: FromTitle, Evidence: "the spinner in the title stands still"}
+		return Finding{Source: FromTitle, Evidence: "the spinner in the title does not move"}
 	}
 	soon(until.Add(time.Millisecond))
 	return Finding{Source: FromTitle, State: Working, Evidence: fmt.Sprintf("a spinner in the title %q", text)}

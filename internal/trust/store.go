@@ -78,8 +78,7 @@ func readRecord(path string) (Record, error) {
 	return r, err
 }
 
-// Knows reports whether the city was ever trusted, for what it ran at that
-// time.
+// Knows reports whether the city was ever trusted, with whatever it ran then.
 func (s Store) Knows(city string) bool {
 	_, ok := s.read(city)
 	return ok

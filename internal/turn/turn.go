@@ -1,5 +1,5 @@
 // Package turn queues callers by name: one at a time for each name, in the order of
-// the calls. It is a leaf and knows nothing of what is queued.
+// the calls. It is a leaf, and the queued work is opaque to it.
 package turn
 
 import (

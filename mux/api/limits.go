@@ -12,7 +12,7 @@ type Limits struct {
 	CPUSeconds  int64   `json:"cpuSeconds,omitempty"`  // of each process
 }
 
-// What enforces a limit.
+// The mechanisms that enforce a limit.
 const (
 	ByCgroup = "cgroup"
 	ByRlimit = "rlimit"

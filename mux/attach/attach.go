@@ -73,8 +73,8 @@ type Result struct {
 // always restores the terminal's modes, even after a panic, and leaves the cursor on
 // a fresh last line.
 //
-// When the server goes away, Terminal waits for it, paints the session again and
-// sends what was typed meanwhile. The error is nil when the person detached, the
+// When the server goes away, Terminal waits for it, repaints the session and sends
+// the input typed meanwhile. The error is nil when the person detached, the
 // program ended or the server sent the client away; ErrNotFound or ErrExited if no
 // such session runs; a [*SignalError]; or it wraps ErrLost or the error of ctx.
 func Terminal(ctx context.Context, c *client.Client, name string, o Options) (Result, error) {

@@ -488,7 +488,7 @@ func TestAttachStreams(t *testing.T) {
 	}
 }
 
-// shownWriter delivers what is written.
+// shownWriter sends everything written to it.
 type shownWriter chan string
 
 func (w shownWriter) Write(p []byte) (int, error) {

@@ -306,7 +306,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was written last, trimmed.
+// String returns the last bytes written, trimmed.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -246,7 +246,7 @@ func (cmd *Command) Kill(ctx context.Context, caller string, grace time.Duration
 	return res, cmd.see(caller, &res)
 }
 
-// output opens the output, in memory if there is no room for a file.
+// output opens the output, in memory if there is no space for a file.
 func (cmd *Command) output() (*Output, error) {
 	cmd.mu.Lock()
 	defer cmd.mu.Unlock()

@@ -307,7 +307,7 @@ func (o *fakeOwner) Outcome(_ context.Context, id string) (delivery.Outcome, boo
 	return out, known, nil
 }
 
-// messages returns what was typed so far.
+// messages returns the messages typed so far.
 func (o *fakeOwner) messages() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -16,7 +16,7 @@ const (
 	aheadMax  = 8 << 20 // of a message in JSON
 )
 
-// Ahead is what is needed to finish a nudge.
+// Ahead is the data needed to finish a nudge.
 type Ahead struct {
 	Key     uint64 `json:"key"` // 0 if the caller gave no id
 	Text    []byte `json:"text"`

@@ -204,7 +204,7 @@ type Journal struct {
 	Limit uint64       // bytes that the current segment may have
 	Most  int          // bytes that a snapshot may have
 	Begun time.Time    // when the current segment began
-	warm  [2]footprint // what each half may take besides what is in use
+	warm  [2]footprint // memory that each half may take beyond its use
 }
 
 // footprint is how far memory was used, in bytes from the beginning of a segment and of a
@@ -216,8 +216,8 @@ type footprint struct{ segment, snapshot int64 }
 const busyTime = time.Second
 
 // burstRate is the output in bytes per second from which on the next segment is longer. A
-// new server replays the segments. As all programs share what it can show in a second,
-// only a few are so fast at a time, and the whole replay stays short.
+// new server replays the segments. All programs share its throughput, so only a few are
+// so fast at a time, and the whole replay stays short.
 const burstRate = 8 << 20
 
 // Open maps the memory behind fd and takes over fd.

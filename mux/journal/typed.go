@@ -7,7 +7,7 @@ import (
 	"log/slog"
 )
 
-// What a person types arrives once and in order, even if the server is killed. A client
+// A person's input arrives once and in order, even if the server is killed. A client
 // numbers its bytes from 0 and keeps them until it knows that the terminal took them.
 // Their number, by client, is in the journal's memory after the detector's state. A new
 // server reports it to the client, which sends the rest. After a kill during write(2) it
@@ -81,7 +81,7 @@ func (t *Typist) Begin(n int) {
 	if t == nil {
 		return
 	}
-	t.Done = t.Next // what was open is resolved: the client does not send it again
+	t.Done = t.Next // the open write is resolved: the client does not resend it
 	t.Next += uint64(n)
 	t.note()
 }

@@ -75,7 +75,7 @@ func NewLink(fd int, onExit func(ExitNotice), onLost func()) (*Link, error) {
 	return l, nil
 }
 
-// read dispatches what comes from the keeper.
+// read dispatches the keeper's messages.
 func (l *Link) read(onExit func(ExitNotice), onLost func()) {
 	defer close(l.done)
 	lists := make(map[uint64]*linkReply)

@@ -213,7 +213,7 @@ func TestKeyGraphemes(t *testing.T) {
 }
 
 // TestEncodeKeysAnything: no name, modes or prefix makes the encoder panic, and
-// what it accepts sends something.
+// every accepted key sends something.
 func TestEncodeKeysAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := Modes{

@@ -22,8 +22,8 @@ const (
 	detectEvery = 250 * time.Millisecond
 )
 
-// activity is when a session was last active, and what its program does. session.mu
-// guards it.
+// activity is when a session was last active, and what its program is doing.
+// session.mu guards it.
 type activity struct {
 	s        *session
 	lastIn   int64 // Unix nanoseconds, by the server's clock
@@ -33,7 +33,7 @@ type activity struct {
 	detector *detector // nil before the first event or question
 }
 
-// detector finds out what the program does.
+// detector determines what the program is doing.
 type detector struct {
 	status.Detector
 	last   api.Activity
@@ -99,7 +99,7 @@ func (act *activity) note(events []vt.Event) {
 	}
 }
 
-// see notes that a person has seen the session: what its program did is no longer news.
+// see notes that a person has seen the session: its results are no longer news.
 // mu is held.
 func (act *activity) see() {
 	if act.ensure().See(act.s.srv.clock.Now()) {

@@ -22,7 +22,7 @@ import (
 type adoption struct {
 	srv     *server
 	list    []adopted               // until restore has made their screens
-	resumed []func(context.Context) // finish what was under way
+	resumed []func(context.Context) // finish the operations under way
 }
 
 // adopted is a session whose screen is still to be made.
@@ -49,8 +49,8 @@ func (ad *adoption) add(entries []keeper.Entry) {
 	}
 }
 
-// recoveryGC is the collector's target until the screens are made: what is allocated
-// until then stays.
+// recoveryGC is the collector's target until the screens are made: memory
+// allocated until then stays in use.
 const recoveryGC = 400
 
 // restore makes the screens of adopted sessions, on every processor.
@@ -84,7 +84,7 @@ func (ad *adoption) restoreSession(a adopted) {
 	}()
 	if err := srv.loop.Add(&s.tty); err != nil {
 		s.mu.Lock()
-		s.tty.eof = true // the descriptor of an ended session is no terminal
+		s.tty.eof = true // the descriptor of an ended session is not a terminal
 		s.mu.Unlock()
 	}
 	switch {

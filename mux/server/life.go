@@ -116,7 +116,7 @@ func (l *life) finish() {
 	s.srv.sessions.ended(s)
 }
 
-// lastBytes limits what is read of such a terminal.
+// lastBytes limits the bytes read from such a terminal.
 const lastBytes = 4 << 20
 
 // exitTime returns when the session ended by the system's clock, as its keeper saw it.

@@ -14,7 +14,7 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// spied is a connection that reports what is written to it.
+// spied is a connection that reports its writes.
 type spied struct {
 	net.Conn
 	tell func(p []byte)

@@ -102,8 +102,8 @@ func (sc *screen) replay(upTo uint64) error {
 	return nil
 }
 
-// noteRemade counts replaced screens: a replay feeds in one piece what came in many, so
-// its revisions differ. mu is held.
+// noteRemade counts replaced screens: a replay feeds in one piece the output
+// that came in many, so its revisions differ. mu is held.
 func (sc *screen) noteRemade() {
 	sc.remade = sc.s.storage.journal.Flags.Add(1<<journal.RemadeShift) >> journal.RemadeShift
 	sc.s.broadcast()
@@ -121,8 +121,9 @@ func (sc *screen) restored(snapshot []byte) (t *vt.Terminal, err error) {
 	return t, errors.Join(panicked, err)
 }
 
-// recover makes the screen of a session whose server died: first, silently, what already
-// had its effects, then the rest as if it came now. mu is held.
+// recover makes the screen of a session whose server died: first, silently,
+// from output whose effects were published, then from the rest as if it came
+// now. mu is held.
 func (sc *screen) recover() {
 	s := sc.s
 	flags := s.storage.journal.Flags.Load()

@@ -30,8 +30,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// server owns the sessions and the API. It may die at any moment: what must survive is
-// with the keeper and in mux.db.
+// server owns the sessions and the API. It may die at any moment: the keeper
+// and mux.db have everything that must survive.
 //
 // mu guards the parts that say so. It is taken before a session's mu.
 type server struct {
@@ -147,7 +147,7 @@ func Run(args []string) int {
 // serverGC is the collector's target: screens live long, so a small heap costs little.
 const serverGC = 50
 
-// open adopts what the keeper holds and makes what is missing.
+// open adopts everything that the keeper holds and makes the rest.
 func (srv *server) open(control int, left *adoption) error {
 	link, err := keeper.NewLink(control, srv.sessions.exitNoticed, srv.keeper.lost)
 	if err != nil {

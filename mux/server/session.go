@@ -152,7 +152,7 @@ func (s *session) info() api.SessionInfo {
 	return i
 }
 
-// dropped returns what was lost of the output; nil if nothing was. mu is held.
+// dropped returns the counts of dropped output; nil if none was. mu is held.
 func (sc *screen) dropped() *api.Dropped {
 	d := api.Dropped{Dropped: sc.term.Dropped(), HistoryBytes: sc.s.storage.history.LostBytes()}
 	d.Replies += sc.s.input.unread

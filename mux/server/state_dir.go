@@ -54,8 +54,8 @@ func (srv *server) watchState() {
 	}
 }
 
-// restoreState makes what is missing of the state directory and the socket. A server without
-// sessions ends instead.
+// restoreState recreates the missing parts of the state directory and the
+// socket. A server without sessions ends instead.
 func (srv *server) restoreState() error {
 	d, err := statedir.Open(srv.settings.paths.Dir)
 	if err == nil {

@@ -48,8 +48,8 @@ func (t *tty) Wants() (output, space bool) {
 // Resumed returns a channel that is closed when output is read again. mu is held.
 func (t *tty) Resumed() <-chan struct{} { return t.s.output.resumption() }
 
-// What one session may read, and how long, before it is another one's turn: a few bytes
-// can cause much work.
+// How much one session may read, and for how long, before it is another one's
+// turn: a few bytes can cause much work.
 const (
 	turnBytes = 64 << 10
 	turnTime  = 10 * time.Millisecond

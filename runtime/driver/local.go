@@ -17,7 +17,7 @@ type LocalSessions struct {
 	// of a running session; see [ProgramEnv].
 	Box func(ctx context.Context, name string) (dir string, env map[string]string, err error)
 	// Tracked returns the pids of the sessions' programs with their start times, 0
-	// if unknown. What comes with an error is correct but incomplete.
+	// if unknown. Results that come with an error are correct but incomplete.
 	Tracked func(ctx context.Context) (map[int]uint64, error)
 }
 

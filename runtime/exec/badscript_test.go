@@ -146,7 +146,7 @@ esac`)
 	}
 }
 
-// What start leaves behind is the session, and stays.
+// The process that start leaves behind is the session, and stays.
 func TestChildOfStartLives(t *testing.T) {
 	b := newBad(t, `case $1 in
 start) sleep 1000 & echo $! > pid;;

@@ -102,8 +102,8 @@ func segments(dir string) ([]segment, error) {
 	return found, nil
 }
 
-// output returns what is kept, and the offset of its first byte. A file that the
-// parent removes meanwhile was the oldest.
+// output returns the kept output, and the offset of its first byte. A file that
+// the parent removes meanwhile was the oldest.
 func (s state) output() (text []byte, first int64, err error) {
 	found, err := segments(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {

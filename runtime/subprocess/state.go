@@ -96,7 +96,7 @@ func (s state) tree() proctree.Tree {
 	return proctree.Tree{Root: s.Process.PID, RootStart: s.Process.Start, ID: s.ID}
 }
 
-// lookAgain is the polling interval for what is not pushed.
+// lookAgain is the polling interval for changes without events.
 const lookAgain = 5 * time.Millisecond
 
 // parentLimit is how long a parent may take to exit after its child.

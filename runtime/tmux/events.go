@@ -27,7 +27,7 @@ type watch struct {
 	work sync.WaitGroup
 
 	mu      sync.Mutex
-	stopped bool           // no program is followed any more
+	stopped bool           // programs are no longer followed
 	known   map[string]int // pid of each session's program
 }
 

@@ -16,8 +16,9 @@ import (
 	"gascity.dev/gc/runtime/tmux"
 )
 
-// What connections share is removed with the last of them, even if that is killed;
-// sessions stay. The server and its socket are removed with the last session.
+// The session that connections share is removed with the last of them, even if
+// that is killed; other sessions stay. The server and its socket are removed
+// with the last session.
 func TestHolderGoesWithTheLastConnection(t *testing.T) {
 	b := newBackend(t)
 	first, second := b.provider(t), b.provider(t)

@@ -7,8 +7,8 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// painter shows what is typed on the fifth row and keeps the cursor at the top. deaf:
-// Enter does nothing; taking: it clears the row; blind: nothing is shown.
+// painter shows typed text on the fifth row and keeps the cursor at the top.
+// deaf: Enter does nothing; taking: it clears the row; blind: nothing is shown.
 const painter = `#!/bin/bash
 stty raw -echo
 printf '\033[2Jready\033[H'

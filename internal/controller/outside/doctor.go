@@ -42,7 +42,7 @@ type Finding struct {
 	Hint  string `json:"hint,omitempty"` // what to do
 }
 
-// Findings collects what was checked.
+// Findings collects the results of checks.
 type Findings struct {
 	List []Finding
 }
@@ -67,8 +67,8 @@ type doctor struct {
 	Findings
 }
 
-// Diagnose checks a city from outside and says what is wrong and what to do. It
-// changes nothing. provider may be nil if none can be made.
+// Diagnose checks a city from outside, with a hint for each problem. It changes
+// nothing. provider may be nil if none can be made.
 func Diagnose(ctx context.Context, dir string, provider runtime.Provider, o agent.BuildOptions) []Finding {
 	d := &doctor{}
 	specs := d.config(dir, o)

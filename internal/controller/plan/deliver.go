@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/internal/session"
 )
 
-// What to do with messages.
+// Actions on messages.
 const (
 	ActDeliver  Kind = "deliver"  // type it once the agent takes messages
 	ActGiveUp   Kind = "give-up"  // report it and never type it

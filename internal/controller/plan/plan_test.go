@@ -84,7 +84,7 @@ func TestPlanRules(t *testing.T) {
 		{"somebody else's session has the name", []Wanted{a}, []Seen{with(seen("a", Alive), func(s *Seen) { s.Owned = false })}, nil},
 
 		{"crashed is restarted", []Wanted{a}, []Seen{with(seen("a", Gone), rec(func(r *session.Record) { r.LastExit, r.Crashed = &runtime.Exit{Code: 1}, true }))}, []string{"start a: crashed"}},
-		{"an end that was asked for is no crash", []Wanted{a}, []Seen{with(seen("a", Gone), rec(func(r *session.Record) { r.LastExit = &runtime.Exit{Code: 1} }))}, []string{"start a: not running"}},
+		{"a requested end is not a crash", []Wanted{a}, []Seen{with(seen("a", Gone), rec(func(r *session.Record) { r.LastExit = &runtime.Exit{Code: 1} }))}, []string{"start a: not running"}},
 		{"quarantined waits", []Wanted{a}, []Seen{with(seen("a", Gone), rec(func(r *session.Record) { r.Tries, r.RetryAt = 2, noon.Add(2*time.Second) }))}, []string{"wait a: quarantined +2s"}},
 		{"back-off passed", []Wanted{a}, []Seen{with(seen("a", Gone), rec(func(r *session.Record) { r.Tries, r.RetryAt = 2, noon }))}, []string{"start a: not running"}},
 		{"clock set back: no wait longer than a back-off", []Wanted{a}, []Seen{with(seen("a", Gone), rec(func(r *session.Record) { r.Tries, r.RetryAt = 2, noon.Add(time.Hour) }))}, []string{"start a: not running"}},

@@ -12,7 +12,7 @@ import (
 const draftAge = 60 * time.Second
 
 // draft is what people at attached terminals typed since the last Enter, Ctrl-C or
-// Ctrl-U. Input through the API (keys, paste, nudge) is no draft.
+// Ctrl-U. Input through the API (keys, paste, nudge) is not part of it.
 type draft struct {
 	owner *client
 	since time.Time // of the last key

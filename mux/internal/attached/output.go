@@ -85,10 +85,9 @@ func (o *output) paint() message {
 // place is how far a client that lost its server came. The server told it an offset in
 // the session's output ("paint", "offset"), and it received skip bytes after that.
 //
-// What a client receives is the output without queries, and taking those out depends on
-// nothing but the output. So a new server makes the same bytes again from a place where
-// the state is known, the beginning of the journal's segment, and leaves out what the
-// client has.
+// A client receives the output without queries, and their removal depends only on the
+// output. So a new server makes the same bytes again from a place where the state is
+// known, the beginning of the journal's segment, and leaves out what the client has.
 type place struct {
 	offset uint64 // in the session's output
 	skip   uint64 // bytes received after it

@@ -177,7 +177,7 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 		case !screen.standing(left.print):
 			*left = unsent{}
 		case typing || left.touched || left.tried || len(n.program.Composer.Clear) == 0:
-			return "draft", "an earlier message stands there, not submitted", time.Time{}, s.Change()
+			return "draft", "an earlier message is there, not submitted", time.Time{}, s.Change()
 		default:
 			return "left", "", time.Time{}, nil
 		}

@@ -73,8 +73,8 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
-// TestUnsubmittedIsNotTypedAfter: a message that stands in the composer, not submitted,
-// blocks the next one until it is cleared.
+// TestUnsubmittedIsNotTypedAfter: a message that is in the composer, not
+// submitted, blocks the next one until it is cleared.
 func TestUnsubmittedIsNotTypedAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, func(typed string) string {

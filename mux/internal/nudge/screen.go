@@ -15,7 +15,7 @@ func (sc Screen) dialog() (rule.Found, bool) {
 }
 
 // standing reports whether the end of a text stands on the cursor's line or wraps onto
-// it. If the program paints its own cursor, it reports whether the text stands in the
+// it. If the program paints its own cursor, it reports whether the text is in the
 // composer.
 func (sc Screen) standing(print string) bool {
 	cursor := sc.Term.Cursor()

@@ -17,7 +17,7 @@ var ErrStuck = errors.New("the program does not read its input")
 
 // Session is a program on a terminal with a screen.
 type Session interface {
-	// Program returns what is known of the program.
+	// Program returns what is known about the program.
 	Program() Program
 	// Encode returns the bytes of keys in the program's present modes.
 	Encode(keys ...string) ([]byte, error)
@@ -63,9 +63,9 @@ type Session interface {
 	Journal() *journal.Journal
 }
 
-// Program is what is known of a session's program.
+// Program is what is known about a session's program.
 type Program struct {
-	Ready    string // begins the line of its composer; "" if it is no agent
+	Ready    string // begins the line of its composer; "" if it is not an agent
 	Composer api.Composer
 	Dialogs  []rule.Dialog
 }

@@ -7,8 +7,7 @@
 // read with net/http's functions.
 //
 // A Transport owns its connections until a reply's body or [Transport.Conn] passes
-// one on. It knows nothing of what is requested. Only the client in package mux
-// uses it.
+// one on. It does not interpret requests. Only mux/client uses it.
 package transport
 
 import (
@@ -236,7 +235,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives up what was not read; a blocked Read returns.
+// Close discards unread bytes; a blocked Read returns.
 func (b *body) Close() error {
 	b.end(false)
 	return nil
@@ -260,7 +259,7 @@ type upgraded struct {
 	net.Conn
 }
 
-// Read takes what is in the buffer first.
+// Read empties the buffer first.
 func (u upgraded) Read(p []byte) (int, error) { return u.Reader.Read(p) }
 
 // CloseWrite ends the direction to the server, if the connection can do that.

@@ -28,7 +28,7 @@ const after = 2 * time.Second
 type Trimmer struct {
 	Worth uint64 // less work than so many allocated bytes is not worth a collection
 	state atomic.Int32
-	done  atomic.Uint64 // what had been allocated at the last time
+	done  atomic.Uint64 // bytes allocated at the last trim
 }
 
 // States of a trimmer.

@@ -51,7 +51,7 @@ type Set struct {
 	made     map[key]runtime.Provider
 }
 
-// Maker makes a provider for a city's directory; "" is no city.
+// Maker makes a provider for a city's directory; "" means without a city.
 type Maker = func(s *Set, city string) (runtime.Provider, error)
 
 // key identifies a provider in a Set.

@@ -118,7 +118,7 @@ func (c *Console) Group(use, short, long, example string, entries []Entry) *cobr
 // Exactly requires n arguments.
 func Exactly(n int) cobra.PositionalArgs { return Between(n, n) }
 
-// Between requires least to most arguments; most < 0 is no limit.
+// Between requires least to most arguments; most < 0 means no limit.
 func Between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

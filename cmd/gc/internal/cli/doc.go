@@ -3,7 +3,7 @@
 // statuses ([Describe]), errors with an exit status and a hint ([Fail], [Report]),
 // and suggestions for typos.
 //
-// It knows no command and contacts no server: it decides how gc speaks, not
+// It knows no command and contacts no server: it decides how gc prints, not
 // what it does. An exit status or a hint is never derived from the text of an
 // error. Only packages of cmd/gc call it.
 package cli

@@ -31,7 +31,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// Whatever a program says, what is printed holds no control character.
+// Whatever a program prints, the cleaned text has no control characters.
 func TestCleanAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))

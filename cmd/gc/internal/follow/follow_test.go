@@ -98,7 +98,7 @@ func TestLinesThatAreFinal(t *testing.T) {
 	}
 }
 
-// A line that is repainted is printed again, but only when it has come to rest.
+// A line that is repainted is printed again, but only once it is stable.
 func TestRepaintedLine(t *testing.T) {
 	got := printed(t,
 		screen{0, []string{""}, 0, 0, 0, false},

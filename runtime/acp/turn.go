@@ -140,6 +140,9 @@ func (p *Provider) ResetInterruptedTurn(ctx context.Context, name string) error 
 
 // SendKeys implements runtime.Provider: messages do not reach a terminal.
 func (p *Provider) SendKeys(ctx context.Context, name string, keys ...string) error {
+	if running, err := p.IsRunning(ctx, name); err != nil || !running {
+		return err
+	}
 	return fmt.Errorf("keys to %s: %w", name, runtime.ErrUnsupported)
 }
 

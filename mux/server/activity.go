@@ -285,3 +285,12 @@ func (act *activity) awaitQuestion(ctx context.Context, limit time.Duration, ok 
 	defer cancel()
 	return act.await(ctx, func(a api.Activity) bool { return ok(a.Pending) })
 }
+
+// after returns a channel that fires after d; never if d is negative.
+func after(d time.Duration) (fires <-chan time.Time, stop func()) {
+	if d < 0 {
+		return nil, func() {}
+	}
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
+}

@@ -1,10 +1,10 @@
-// Package server owns sessions: their screens, input, waits, and the /v1 API on a unix
-// socket. [Run] is the whole life of the process. It may be killed at any moment: the next
+// Package server owns sessions: their screens, input, and the /v1 API on a unix socket.
+// [Run] is the whole life of the process. It may be killed at any moment: the next
 // one continues from what the keeper and the journal hold.
 //
 // Packages beside it know it by an interface: background commands (mux/exec), attached
-// terminals (attached), the transaction of a nudge (nudge), queued messages (queue), the
-// reading of terminals (loop). Others know nothing of it: the socket (endpoint), mux.db
+// terminals (attached), the transaction of a nudge (nudge), queued messages (queue), waits
+// (wait), the reading of terminals (loop). Others know nothing of it: the socket (endpoint), mux.db
 // (muxdb), the program to start (program).
 //
 // A session is made of parts, each a type with its own state: life, tty, screen, storage,

@@ -103,11 +103,17 @@ func (a *apiServer) handleShutdown(w http.ResponseWriter, r *http.Request) (any,
 	if err := a.srv.shutdown(context.WithoutCancel(r.Context()), endpoint.BoolQuery(r, "force")); err != nil {
 		return nil, err
 	}
-	w.Header().Set("Connection", "close")
-	_, _ = w.Write([]byte("{}"))
-	_ = http.NewResponseController(w).Flush()
+	lastReply(w)
 	a.srv.end()
 	return endpoint.Hijacked{}, nil
+}
+
+// lastReply sends an empty reply, whole: the server ends now.
+func lastReply(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	w.Header().Set("Content-Length", "2")
+	_, _ = w.Write([]byte("{}"))
+	_ = http.NewResponseController(w).Flush()
 }
 
 // handleUpgrade gives the keeper the image of the new binary and ends this server;
@@ -137,9 +143,7 @@ func (a *apiServer) handleUpgrade(w http.ResponseWriter, r *http.Request) (any, 
 	if err := srv.keeper.current().Upgrade(in.Path, in.Version, fd); err != nil {
 		return nil, err
 	}
-	w.Header().Set("Connection", "close")
-	_, _ = w.Write([]byte("{}"))
-	_ = http.NewResponseController(w).Flush()
+	lastReply(w)
 	srv.leave()
 	return endpoint.Hijacked{}, nil
 }

@@ -62,7 +62,7 @@ type settings struct {
 	paths   api.Paths
 	version string
 	since   time.Time
-	killed  bool // the previous server crashed or was killed: see screen.guilty
+	killed  bool // the previous server crashed or was killed: see storage.guilty
 	dialogs []rule.Dialog
 	times   timing
 }

@@ -1,8 +1,12 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -114,5 +118,34 @@ func TestShutdownDuringCreates(t *testing.T) {
 			t.Errorf("%d (%s) outlived the server", p.PID, strings.Join(argv, " "))
 			_ = syscall.Kill(p.PID, syscall.SIGKILL)
 		}
+	}
+}
+
+// TestLastReplyIsWhole: the client has the whole reply before the handler returns, after
+// which the server may not live long.
+func TestLastReplyIsWhole(t *testing.T) {
+	read := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lastReply(w)
+		select {
+		case <-read:
+		case <-r.Context().Done():
+		}
+	}))
+	defer srv.Close()
+	defer close(read)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "{}" {
+		t.Errorf("%q, %v", b, err)
 	}
 }

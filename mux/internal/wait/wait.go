@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"context"
@@ -18,8 +18,8 @@ type condition struct {
 	text, title *regexp.Regexp
 }
 
-// waitBegan is what a wait compares with.
-type waitBegan struct {
+// began is what a wait compares with.
+type began struct {
 	bells    uint64
 	activity *api.Activity // nil before the first answer
 }
@@ -54,7 +54,7 @@ func compileConditions(cs []api.Condition) ([]condition, error) {
 }
 
 // other reports whether the program does something else than when the wait began.
-func (w *waitBegan) other(a api.Activity) bool {
+func (w *began) other(a api.Activity) bool {
 	if w.activity == nil {
 		w.activity = &a
 		return false
@@ -68,9 +68,9 @@ func (w *waitBegan) other(a api.Activity) bool {
 	return a.State != w.activity.State || a.Kind != w.activity.Kind || question(a) != question(*w.activity)
 }
 
-// waitFor blocks until a condition holds, the session ends or the time is over. It checks
+// For blocks until a condition holds, the session ends or the time is over. It checks
 // the conditions after changes only.
-func (s *session) waitFor(ctx context.Context, r api.WaitRequest) (api.WaitResult, error) {
+func For(ctx context.Context, s Session, r api.WaitRequest) (api.WaitResult, error) {
 	cs, err := compileConditions(r.Conditions)
 	if err != nil {
 		return api.WaitResult{}, err
@@ -81,96 +81,84 @@ func (s *session) waitFor(ctx context.Context, r api.WaitRequest) (api.WaitResul
 		defer t.Stop()
 		limit = t.C
 	}
-	s.mu.Lock()
-	began := waitBegan{bells: s.activity.bells}
-	s.mu.Unlock()
+	s.Lock()
+	start := began{bells: s.Bells()}
+	s.Unlock()
 	for {
-		res, done, quiet, change := s.check(cs, &began)
+		res, done, quiet, change := check(s, cs, &start)
 		if done {
 			return res, nil
 		}
-		silent, stop := after(quiet)
+		var silent <-chan time.Time
+		if quiet >= 0 {
+			silent = time.After(quiet)
+		}
 		select {
 		case <-change:
 		case <-silent:
 		case <-limit:
-			res = api.WaitResult{Met: -1, TimedOut: true}
-			done = true
+			return api.WaitResult{Met: -1, TimedOut: true}, nil
 		case <-ctx.Done():
-			stop()
 			return api.WaitResult{}, ctx.Err()
 		}
-		stop()
-		if done {
-			return res, nil
-		}
 	}
-}
-
-// after returns a channel that fires after d; never if d is negative.
-func after(d time.Duration) (fires <-chan time.Time, stop func()) {
-	if d < 0 {
-		return nil, func() {}
-	}
-	t := time.NewTimer(d)
-	return t.C, func() { t.Stop() }
 }
 
 // check checks the conditions. quiet is how long output must stay away until one holds,
 // -1 for none.
-func (s *session) check(cs []condition, began *waitBegan) (res api.WaitResult, done bool, quiet time.Duration, change <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func check(s Session, cs []condition, start *began) (res api.WaitResult, done bool, quiet time.Duration, change <-chan struct{}) {
+	s.Lock()
+	defer s.Unlock()
 	quiet = -1
 	again := func(d time.Duration) {
 		if d > 0 && (quiet < 0 || d < quiet) {
 			quiet = d
 		}
 	}
-	change = s.life.endChan()
+	change = s.End()
 	for i, c := range cs {
 		if !c.Exit {
-			change = s.change()
+			change = s.Change()
 		}
 		var held bool
 		switch {
 		case c.Quiet > 0:
-			left := c.Quiet - s.activity.silent()
+			left := c.Quiet - s.Silent()
 			held = left <= 0
 			again(left)
 		case c.Idle || c.Blocked || c.Done || c.Status:
-			a, ok, d := s.activity.detect()
+			a, ok, d := s.Activity()
 			held = ok && (c.Idle && a.TakesMessages() || c.Blocked && a.State == api.ActivityBlocked ||
-				c.Done && a.State == api.ActivityDone || c.Status && began.other(a))
+				c.Done && a.State == api.ActivityDone || c.Status && start.other(a))
 			again(d)
 		default:
-			held = s.holds(c, began.bells)
+			held = holds(s, c, start.bells)
 		}
 		if held {
-			return api.WaitResult{Met: i, Exit: s.life.exitCopy()}, true, quiet, nil
+			return api.WaitResult{Met: i, Exit: s.Exit()}, true, quiet, nil
 		}
 	}
-	if s.life.ended() {
-		return api.WaitResult{Met: -1, Exit: s.life.exitCopy()}, true, quiet, nil
+	if s.Exit() != nil {
+		return api.WaitResult{Met: -1, Exit: s.Exit()}, true, quiet, nil
 	}
 	return api.WaitResult{}, false, quiet, change
 }
 
-// holds checks one condition that does not depend on time. mu is held.
-func (s *session) holds(c condition, bells uint64) bool {
+// holds checks one condition that does not depend on time. The lock is held.
+func holds(s Session, c condition, bells uint64) bool {
 	switch {
 	case c.Exit:
-		return s.life.ended()
+		return s.Exit() != nil
 	case c.Bell:
-		return s.activity.bells > bells
+		return s.Bells() > bells
 	case c.Prompt:
-		return s.activity.prompt
+		return s.Prompt()
 	case c.Changed != nil:
-		return s.screen.revision() != *c.Changed
+		return s.Revision() != *c.Changed
 	case c.title != nil:
-		return c.title.MatchString(s.screen.term.Title())
+		return c.title.MatchString(s.Term().Title())
 	case c.text != nil:
-		screen := s.screen.view()
+		screen := s.View()
 		_, rows := screen.Size()
 		for i := range rows {
 			if c.text.MatchString(screen.Line(i)) {

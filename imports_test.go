@@ -1,5 +1,5 @@
-// Package gc_test holds the rules about who may import what. The folder list
-// is the architecture, and this is the test that keeps it so.
+// Package gc_test has the rules about imports. The folder list is the
+// architecture; these tests enforce it.
 package gc_test
 
 import (
@@ -23,8 +23,8 @@ const module = "gascity.dev/gc"
 // anything lets a package import every other one.
 const anything = "*"
 
-// arrows is the whole table: package → what it may import of ours. A package
-// that is not here does not belong to the architecture yet.
+// arrows lists for every package which of our packages it may import. A package
+// without a row is an error.
 var arrows = map[string][]string{
 	// Leaves.
 	"vt":                {"vt/internal/char"},
@@ -141,13 +141,12 @@ var arrows = map[string][]string{
 	"cmd/gc-mcp":            {"internal/mcp", "mux/client", "mux/api"},
 }
 
-// helpers are packages that only tests, benchmarks and the arrows' own package
-// may import; they may import anything.
+// helpers are packages for tests and benchmarks; they may import anything.
 var helpers = []string{"internal/acp/acpsh", "test", "mux/internal/persontest"}
 
-// heavy is what cmd/gc must never link: start-up is paid by every call.
-// Measured starts: prometheus/client_golang alone 3.1 ms, client-go's clientset
-// 8.4–9.8 ms, against 1.8 ms for everything that gc does link.
+// heavy lists packages that cmd/gc must never link: every call pays for
+// start-up. Measured starts: prometheus/client_golang alone 3.1 ms, client-go's
+// clientset 8.4–9.8 ms, against 1.8 ms for everything that gc links.
 var heavy = []string{
 	"github.com/prometheus/client_golang",
 	"github.com/modelcontextprotocol/go-sdk",
@@ -167,7 +166,7 @@ var heavy = []string{
 	"C",
 }
 
-// pkg is the part of `go list -json` that is needed.
+// pkg is the part of `go list -json` used here.
 type pkg struct {
 	ImportPath string
 	Standard   bool
@@ -241,8 +240,8 @@ func TestImportsFollowTheArrows(t *testing.T) {
 // ends are modules that both ends of a connection import.
 var ends = map[string][]string{"github.com/coder/websocket": {"mux/client", "mux/internal/attached"}}
 
-// One package knows each third-party module. golang.org/x counts as the standard
-// library's own, and cmd/gc with its internal packages as one.
+// Each third-party module is known to one package. golang.org/x counts as the
+// standard library, and cmd/gc with its internal packages as one.
 func TestOnePackageKnowsEachModule(t *testing.T) {
 	for _, goos := range platforms {
 		moduleOf := map[string]string{}
@@ -288,8 +287,8 @@ func TestCommandLinksNothingHeavy(t *testing.T) {
 	}
 }
 
-// The package name runtime is the contract's; the standard one is goruntime,
-// in every file, so that no reader has to look it up.
+// The package name runtime means the contract; the standard package is
+// goruntime in every file.
 func TestStandardRuntimeIsAliased(t *testing.T) {
 	eachGoFile(t, func(path string) {
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
@@ -332,8 +331,8 @@ func eachGoFile(t *testing.T, visit func(path string)) {
 	}
 }
 
-// rel is the path inside the module, "" for the module's root and for what is
-// not ours.
+// rel returns the path inside the module; "" for its root and for other
+// modules.
 func rel(importPath string) string {
 	if s, ok := strings.CutPrefix(importPath, module+"/"); ok {
 		return s

@@ -18,6 +18,7 @@ type logsOptions struct {
 	follow bool
 	lines  int
 	all    bool
+	json   bool
 }
 
 func newLogsCmd(a *app, s scope) *cobra.Command {
@@ -43,12 +44,16 @@ func newLogsCmd(a *app, s scope) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new lines until the program ends or Ctrl-C")
 	f.IntVarP(&o.lines, "lines", "n", 0, "print only the last `N` lines of past output (default: all that are kept)")
+	f.BoolVar(&o.json, "json", false, "print the entries of the transcript of an agent over ACP, one JSON object per line")
 	f.BoolVar(&o.all, "all", false, "print the output of every running agent")
 	return cli.Describe(cmd, `Prints scrollback and screen as text without control sequences; lines that the terminal
 wrapped are joined. With -f a new line is printed once it is final: it scrolled off, or
 it is above the cursor and has not changed for a moment. A line that the program
 repaints is printed again. For full-screen programs use gc attach or gc peek. With
-several agents each line starts with the agent's name.`, fmt.Sprintf(`
+several agents each line starts with the agent's name.
+
+For an agent over ACP it prints the transcript instead: prompts, what the agent said and
+did, its questions with the answers and who gave them, and how each turn ended.`, fmt.Sprintf(`
 		%[1]s logs %[2]s -n 100
 		%[1]s logs --all -f -n 5
 		%[1]s logs %[2]s -f | grep --line-buffered ERROR`, s.path, s.word),
@@ -58,6 +63,14 @@ several agents each line starts with the agent's name.`, fmt.Sprintf(`
 func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	if o.lines < 0 {
 		return cli.Fail(cli.ExitUsage, "", "-n %d: must be at least 1", o.lines)
+	}
+	switch l, err := a.transcriptOf(ctx, t, o); {
+	case err != nil:
+		return err
+	case l != nil:
+		return a.oneTranscript(ctx, t, l, o)
+	case o.json:
+		return errNoTranscript(t)
 	}
 	muxed, err := inMux(ctx, t)
 	if err != nil {
@@ -111,8 +124,11 @@ func followHint(t *target) string {
 // runLogsMany prints, and follows, the output of several agents, with the agent's
 // name before each line.
 func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) error {
-	if o.lines < 0 {
+	switch {
+	case o.lines < 0:
 		return cli.Fail(cli.ExitUsage, "", "-n %d: must be at least 1", o.lines)
+	case o.json:
+		return cli.Fail(cli.ExitUsage, "", "--json prints one agent's transcript, not %d", len(targets))
 	}
 	var names []string
 	for _, t := range targets {
@@ -122,6 +138,13 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 	var followed sync.WaitGroup
 	ends := make([]error, len(targets))
 	for i, t := range targets {
+		l, err := a.transcriptOf(ctx, t, o)
+		if err != nil || l != nil {
+			if ends[i] = err; err == nil {
+				followed.Go(func() { ends[i] = a.printTranscript(ctx, t, l, o, func(line string) error { return out.Output(t.label, line) }) })
+			}
+			continue
+		}
 		f, res, err := a.logsOf(ctx, out, t, o)
 		if err == nil && f != nil {
 			followed.Go(func() {

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gascity.dev/gc/cmd/gc/internal/acplog"
+	"gascity.dev/gc/cmd/gc/internal/backend"
+	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/runtime"
+)
+
+// transcriptOf returns the transcript of an agent over ACP, nil for another agent.
+func (a *app) transcriptOf(ctx context.Context, t *target, o logsOptions) (*acplog.Log, error) {
+	dir, err := a.cityDir()
+	if err != nil {
+		return nil, nil // without a city there is none
+	}
+	if _, ok, err := runtime.AsFor[runtime.TurnProvider](ctx, t.provider, t.session); err != nil || !ok {
+		return nil, err
+	}
+	if dir, err = backend.ACPDir(dir, t.session); err != nil {
+		return nil, err
+	}
+	l := &acplog.Log{Dir: dir, JSON: o.json}
+	if !l.Exists() {
+		return nil, nil
+	}
+	return l, nil
+}
+
+// printTranscript prints, and follows, a transcript.
+func (a *app) printTranscript(ctx context.Context, t *target, l *acplog.Log, o logsOptions, print func(string) error) error {
+	defer l.Close()
+	if err := l.Past(o.lines, print); err != nil || !o.follow {
+		return err
+	}
+	return l.Follow(ctx, func(ctx context.Context) (bool, error) {
+		running, err := t.provider.IsRunning(ctx, t.session)
+		if err != nil && !errors.Is(err, runtime.ErrSessionNotFound) {
+			return false, err
+		}
+		return !running, nil
+	}, print)
+}
+
+// oneTranscript prints the transcript of one agent.
+func (a *app) oneTranscript(ctx context.Context, t *target, l *acplog.Log, o logsOptions) error {
+	err := a.printTranscript(ctx, t, l, o, func(line string) error {
+		_, err := fmt.Fprintln(a.Out, line)
+		return err
+	})
+	if ctx.Err() != nil {
+		return followEnd(ctx)
+	}
+	return err
+}
+
+// errNoTranscript is the error of logs --json for an agent on a terminal.
+func errNoTranscript(t *target) error {
+	return cli.Fail(cli.ExitUnsupported, "gc peek --json reads its screen", "%s has no transcript: it is not an agent over ACP", display.Line(t.label))
+}

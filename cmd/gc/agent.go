@@ -22,7 +22,7 @@ import (
 )
 
 func newAgentCmd(a *app) *cobra.Command {
-	return a.Group("agent", "List, stop, suspend and resume agents",
+	return a.Group("agent", "List, stop, suspend, resume and change agents",
 		"These commands act on the agents of the city. gc status shows their state.", `
 		gc agent list
 		gc agent stop worker`,
@@ -31,6 +31,7 @@ func newAgentCmd(a *app) *cobra.Command {
 			{Name: "stop", Make: func() *cobra.Command { return newAgentStopCmd(a) }},
 			{Name: "suspend", Make: func() *cobra.Command { return newAgentSuspendCmd(a) }},
 			{Name: "resume", Make: func() *cobra.Command { return newAgentResumeCmd(a) }},
+			{Name: "set", Make: func() *cobra.Command { return newAgentSetCmd(a) }},
 		})
 }
 

@@ -66,9 +66,10 @@ type target struct {
 	label    string // as the person wrote it
 	session  string
 	provider runtime.Provider
-	prefix   string // ready prefix of the agent; may be empty
-	detach   string // detach keys of the city; may be empty
-	lookOnly bool   // attach = false in city.toml: only read-only attach is allowed
+	prefix   string      // ready prefix of the agent; may be empty
+	detach   string      // detach keys of the city; may be empty
+	spec     *agent.Spec // nil for a session, or if the config cannot be read
+	lookOnly bool        // attach = false in city.toml: only read-only attach is allowed
 }
 
 // scope is the difference between a command on an agent (gc peek AGENT) and the
@@ -129,7 +130,7 @@ func agentScope(a *app) scope {
 				return nil, err
 			}
 			a.agent = &target{
-				label: spec.Name(), session: spec.Session, provider: p,
+				label: spec.Name(), session: spec.Session, provider: p, spec: spec,
 				prefix: spec.Resolved.ReadyPromptPrefix, detach: city.Session.DetachKeys, lookOnly: !spec.Resolved.Attach,
 			}
 			return a.agent, a.agent.ofCity(ctx, city.Dir)

@@ -47,7 +47,7 @@ func newEventsCmd(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new events until Ctrl-C or the end of the controller")
-	f.BoolVar(&o.json, "json", false, "print one JSON object per line: seq, time, kind, agent, session, why, detail, exit, screen")
+	f.BoolVar(&o.json, "json", false, "print one JSON object per line: seq, time, kind, agent, session, why, detail, exit, screen, turn, usage")
 	f.Int64Var(&o.after, "after", 0, "print only events after this `SEQ`")
 	f.IntVarP(&o.last, "last", "n", 0, "print only the last `N` past events (with --follow 10, unless --after is given)")
 	return cli.Describe(cmd, `Shows the city's events, oldest first: starts, exits, crashes, drains, config changes,
@@ -57,7 +57,7 @@ it shows only the events of those agents. It works without a controller.
 
 Kinds: controller, config-reloaded, config-rejected, pool, starting, started, adopted,
 start-failed, warning, exited (as asked for), crashed, quarantined, zombie, draining,
-drain-cancelled, stopping, relaunched, orphan, foreign, nudge, wait, command.`, `
+drain-cancelled, stopping, relaunched, orphan, foreign, nudge, wait, command, acp.turn.`, `
 		gc events -n 20
 		gc events --follow worker
 		gc events --follow --json --after 1234 | jq -r 'select(.kind == "crashed").agent'`,

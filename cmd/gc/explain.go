@@ -22,6 +22,9 @@ type explained struct {
 	Session  string               `json:"session"`
 	Activity *runtime.Activity    `json:"activity,omitempty"` // nil without a session
 	Status   *cityapi.AgentStatus `json:"status,omitempty"`   // nil without a controller
+	ACP      *explainedACP        `json:"acp,omitempty"`      // nil if the config does not host it over ACP
+
+	MCPServers []explainedServer `json:"mcpServers,omitempty"`
 }
 
 func newExplainCmd(a *app, s scope) *cobra.Command {
@@ -33,11 +36,12 @@ func newExplainCmd(a *app, s scope) *cobra.Command {
 		ValidArgsFunction: s.complete,
 		RunE:              s.on(func(ctx context.Context, t *target) error { return runExplain(ctx, a, t, asJSON) }),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: agent, session, activity with its sources, status")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: agent, session, activity with its sources, status, acp, mcpServers")
 	return cli.Describe(cmd, `Prints the agent's activity (idle, working, blocked, done, error, unknown) and every
 source of evidence, strongest first, with what it reports or why it reports nothing.
 The first source with a report decides. If none has one, the activity is unknown, and
-a waiting nudge types nothing. For an agent that is down it prints the reason.`, fmt.Sprintf(`
+a waiting nudge types nothing. For an agent that is down it prints the reason. For one
+over ACP it also prints mode, model, usage, and what its policy answers.`, fmt.Sprintf(`
 		%[1]s explain %[2]s
 		%[1]s explain %[2]s --json | jq .activity.state`, s.path, s.word),
 		cli.Statuses{cli.ExitNotFound: "no such agent or city", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
@@ -55,6 +59,9 @@ func runExplain(ctx context.Context, a *app, t *target, asJSON bool) error {
 		e.Activity = &act
 	case !errors.Is(err, runtime.ErrSessionNotFound):
 		return err
+	}
+	if t.spec != nil {
+		e.explainConfig(t.spec)
 	}
 	if asJSON {
 		return a.PrintJSON(e)
@@ -94,6 +101,7 @@ func (a *app) printExplained(e explained, now time.Time) error {
 	} else {
 		facts.Add("controller", cli.Named("not running (gc start)"))
 	}
+	e.addACP(&facts, now)
 	if e.Activity == nil {
 		return facts.Print(a.Out)
 	}

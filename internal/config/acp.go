@@ -142,6 +142,7 @@ func (c *City) applyACP(r *Resolved, a *Agent) error {
 // acpProgram applies what a provider says of its program's ACP mode.
 func (l layer) acpProgram(p *Provider) {
 	set(l, "acp_command", &l.r.ACPCommand, p.ACPCommand)
+	set(l, "acp_install", &l.r.ACPInstall, p.ACPInstall)
 	set(l, "mcp_style", &l.r.MCPStyle, p.MCPStyle)
 	if l.where.Has("acp_auth") {
 		l.r.ACP.Auth, l.r.ACPAuthIf = p.ACPAuth, p.ACPAuthIf
@@ -215,24 +216,27 @@ func (c *City) withACP() []string {
 	return slices.DeleteFunc(sortedKeys(c.presets), func(name string) bool { return c.presets[name].ACPCommand == "" })
 }
 
-// Asks reports whether the agent asks before it acts, as far as its mode is known
-// from the config: the mode is the one in which its program asks. why says otherwise.
-func (r *Resolved) Asks() (yes bool, why string) {
+// Asks reports whether the agent asks before it acts in a mode: if that is the one in
+// which its program asks. why says why not, or why that is unknown.
+func (r *Resolved) Asks(mode string) (yes bool, why string) {
 	switch {
 	case r.AskingMode == "" && r.Family == "opencode":
 		return false, "opencode asks only what its own permission setting says (opencode.json)"
 	case r.AskingMode == "":
 		return false, "gc does not know in which mode the program asks"
-	case r.ACP.Mode == "":
+	case mode == "":
 		return false, "no mode is set, and the program may decide itself; it asks in mode " + quote(r.AskingMode)
-	case r.ACP.Mode != r.AskingMode:
-		return false, "in mode " + quote(r.ACP.Mode) + " the agent may decide itself; it asks in mode " + quote(r.AskingMode)
+	case mode != r.AskingMode:
+		return false, "in mode " + quote(mode) + " the agent may decide itself; it asks in mode " + quote(r.AskingMode)
 	}
 	return true, ""
 }
 
 // unusedACP finds keys of an agent that have no effect where it is hosted.
 func (c *City) unusedACP(a *Agent, r *Resolved, where string, out *toml.Report) {
+	if r.Session == HostACP && r.Lifecycle == OneShot {
+		out.Add(a.Place("lifecycle"), "gc start --foreground --until idle ends a run", "%s: lifecycle: an agent over acp does not end by itself", where)
+	}
 	switch {
 	case r.Session == HostACP && a.Has("args"):
 		out.Add(a.Place("args"), "write them in acp_command", "%s: args has no effect: its session is acp", where)

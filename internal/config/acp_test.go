@@ -99,7 +99,7 @@ func TestPresetsOfACP(t *testing.T) {
 		if len(r.PermissionArgs)+len(r.PermissionEnv) > 0 || r.Permissions != "" || r.Unchecked {
 			t.Errorf("%s: flags for a terminal: %q %q", name, r.PermissionArgs, r.PermissionEnv)
 		}
-		if yes, why := r.Asks(); yes == (name == "opencode") || yes == (why != "") {
+		if yes, why := r.Asks(r.ACP.Mode); yes == (name == "opencode") || yes == (why != "") {
 			t.Errorf("%s asks: %v, %q", name, yes, why)
 		}
 	}
@@ -133,7 +133,7 @@ AGENT
 	if o := r.Origins["acp.mode"].String(); o != "session.acp (city.toml:4)" {
 		t.Errorf("origin %q", o)
 	}
-	if yes, why := r.Asks(); yes || !strings.Contains(why, `it asks in mode "default"`) {
+	if yes, why := r.Asks(r.ACP.Mode); yes || !strings.Contains(why, `it asks in mode "default"`) {
 		t.Errorf("asks: %v, %q", yes, why)
 	}
 	if r = of(`acp_mode = "mine"`, ""); r.ACP.Mode != "mine" || r.AskingMode != "default" {
@@ -188,6 +188,7 @@ record = true
 name = "x"
 provider = "gemini"
 session = "acp"
+lifecycle = "one_shot"
 args = ["-d"]
 `
 
@@ -215,6 +216,7 @@ func TestMCPServers(t *testing.T) {
 		`MCP server "web": no agent uses it`,
 		`agent "g": mcp_servers has no effect: provider "gemini" takes no MCP servers from its command line`,
 		`agent "g": acp has no effect: its session is not acp`,
+		`agent "x": lifecycle: an agent over acp does not end by itself`,
 		`agent "x": args has no effect: its session is acp`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -106,6 +106,7 @@ type Provider struct {
 	ACPAuth          string   `toml:"acp_auth"`    // the method to authenticate with
 	ACPAuthIf        string   `toml:"acp_auth_if"` // only if this variable is set; "" is always
 	ACPMode          string   `toml:"acp_mode"`    // of a preset: the mode in which the program asks
+	ACPInstall       string   `toml:"acp_install"` // the command that installs it, for hints
 	MCPStyle         string   `toml:"mcp_style"`   // how a program on a terminal gets its MCP servers
 	// Permissions maps levels to the program's flags; it lacks levels that the
 	// program does not have.

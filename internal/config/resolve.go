@@ -101,6 +101,7 @@ type Resolved struct {
 	Pool               *Pool // nil for an agent that is not a pool
 
 	ACPCommand string // starts the program as an ACP agent; "" if it is none
+	ACPInstall string // the command that installs it, "" if unknown
 	ACPAuthIf  string // the variable without which ACP.Auth does not count, "" for none
 	ACP        ACP
 	AskingMode string // the mode in which the preset's program asks; "" if unknown

@@ -98,6 +98,9 @@ func TestLongCommand(t *testing.T) {
 
 // TestReport: the status detector takes the reports.
 func TestReport(t *testing.T) {
+	if b := view.Report("starting", "", "n", ""); b != nil {
+		t.Errorf("a state that the protocol does not have: %q", b)
+	}
 	for _, c := range []struct{ state, kind, nonce, msg, want string }{
 		{"working", "", "", "", "\x1b]7501;state=working:app=gc-acp\x1b\\"},
 		{"blocked", "permission", "ab-12", "touch a", "\x1b]7501;state=blocked:app=gc-acp:kind=permission:nonce=ab-12:msg=dG91Y2ggYQ==\x1b\\"},
@@ -120,6 +123,39 @@ func TestReport(t *testing.T) {
 		}
 		if a, _ := d.Detect(term, status.Facts{Started: now, LastOutput: now}, now.Add(time.Minute)); a.State != c.state || a.Kind != c.kind {
 			t.Errorf("%+v is detected as %s %s", c, a.State, a.Kind)
+		}
+	}
+}
+
+// TestMenuNeverDoubles: a terminal that changes its size while a question is open has
+// one menu, and none once it is answered.
+func TestMenuNeverDoubles(t *testing.T) {
+	f := turn()[6]
+	answered := turn()[7]
+	for _, sizes := range [][][2]int{
+		{{120, 40}, {40, 12}},
+		{{120, 40}, {40, 12}, {120, 40}, {40, 12}},
+		{{40, 12}, {120, 40}},
+		{{80, 24}, {40, 10}, {100, 30}},
+		{{120, 40}, {80, 24}, {60, 16}, {40, 12}, {200, 60}},
+	} {
+		p := newPerson(t, sizes[0][0], sizes[0][1])
+		for _, f := range turn()[:7] {
+			p.paint(f)
+		}
+		for _, size := range sizes[1:] {
+			p.resize(size[0], size[1])
+			p.paint(f)
+			text := p.term.Text(vt.TextOptions{})
+			for _, once := range []string{"1. Allow", "❯ 2. Allow", "3. Reject", "? edit a.go", "»", "blocked · default"} {
+				if n := strings.Count(text, once); n != 1 {
+					t.Errorf("%v: %q is there %d times:\n%s", sizes, once, n, text)
+				}
+			}
+		}
+		p.paint(answered)
+		if text := p.term.Text(vt.TextOptions{}); strings.Contains(text, "1. Allow") || strings.Contains(text, "»") {
+			t.Errorf("%v: after the answer:\n%s", sizes, text)
 		}
 	}
 }

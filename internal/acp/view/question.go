@@ -88,7 +88,7 @@ func (v *View) title(q *conversation.Question, limit int) []line {
 // margin; "…" stands for the rest.
 func (v *View) wrapped(text, margin string, cols, limit int) []line {
 	var rows []line
-	for i, row := range wrap(text, cols) {
+	for i, row := range wrapWords(text, cols) {
 		if i == limit {
 			last := &rows[limit-1].text
 			*last = cut(*last+"…", width(margin)+cols)

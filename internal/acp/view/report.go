@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,10 +11,17 @@ import (
 // maxReportText is the longest text of a report, in bytes (Program Status Protocol).
 const maxReportText = 2048
 
-// Report returns the OSC 7501 sequence that reports the agent's state: idle, working,
-// blocked or error, and of a blocked one the kind. The nonce proves that it comes from
-// the host; "" leaves it out. msg is one line for a person.
+// reportable are the states that the Program Status Protocol has.
+var reportable = []string{"idle", "working", "blocked", "done", "error", "clear"}
+
+// Report returns the OSC 7501 sequence that reports the agent's state, and of a
+// blocked one the kind; nil for a state that cannot be reported, such as starting. The
+// nonce proves that it comes from the host; "" leaves it out. msg is one line for a
+// person.
 func Report(state, kind, nonce, msg string) []byte {
+	if !slices.Contains(reportable, state) {
+		return nil
+	}
 	var b strings.Builder
 	b.WriteString("\x1b]7501;state=" + state + ":app=gc-acp")
 	if kind != "" {

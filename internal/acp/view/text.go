@@ -99,6 +99,22 @@ func wrap(line string, cols int) []string {
 	}
 }
 
+// wrapWords is wrap, but breaks between words where it can.
+func wrapWords(line string, cols int) []string {
+	var rows []string
+	for {
+		row := wrap(line, cols)[0]
+		if len(row) == len(line) {
+			return append(rows, row)
+		}
+		line = line[len(row):]
+		if at := strings.LastIndexByte(row, ' '); at > 0 && line[0] != ' ' && strings.TrimSpace(row[:at]) != "" {
+			row, line = row[:at], row[at+1:]+line
+		}
+		rows, line = append(rows, strings.TrimRight(row, " ")), strings.TrimLeft(line, " ")
+	}
+}
+
 // cut shortens a line of clean text to cols columns; "…" stands for the rest.
 func cut(line string, cols int) string {
 	if len(line) <= cols || width(line) <= cols {

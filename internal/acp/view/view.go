@@ -2,6 +2,9 @@
 // stands in the terminal's scrollback, and below it a live region shows what goes
 // on, the open question, a composer and a status line. Typed bytes become actions.
 //
+// A line of the conversation is written as one line, however long: the terminal wraps
+// it, and wraps it anew when a person attaches with another size.
+//
 // It is pure: frames in, bytes out; typed bytes in, actions out. It owns no I/O, no
 // clock and no goroutine, and is not safe for concurrent use.
 //

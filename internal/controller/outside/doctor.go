@@ -291,6 +291,9 @@ func (d *doctor) agent(s *agent.Spec) {
 	for _, err := range StartProblems(s) {
 		d.Fail("agent "+s.Name(), err.Help, "%s", err.Msg)
 	}
+	if s.OverACP() {
+		d.overACP(s)
+	}
 }
 
 // StartProblems returns why a start of the agent would fail, as far as that is
@@ -304,7 +307,13 @@ func StartProblems(s *agent.Spec) []*agent.StartError {
 		}
 		out = append(out, known)
 	}
-	if word := missingProgram(s); word != "" {
+	switch word, missing := program(s); {
+	case !missing:
+	case s.OverACP():
+		out = append(out, &agent.StartError{
+			Msg: fmt.Sprintf("its acp_command %s was not found", word), Help: installHint(s), Key: "acp_command",
+		})
+	default:
 		out = append(out, &agent.StartError{
 			Msg: fmt.Sprintf("its command %s was not found", word), Help: "install it, or change start_command (command) or PATH", Key: "start_command",
 		})
@@ -312,21 +321,25 @@ func StartProblems(s *agent.Spec) []*agent.StartError {
 	return out
 }
 
-// missingProgram returns the program of the agent's command if it does not
-// exist; "" if it does or cannot be checked: a script may run it on another
+// program returns the path of the program that the agent's command runs, or its name
+// if it is missing; "" if that cannot be checked: a script may run it on another
 // machine.
-func missingProgram(s *agent.Spec) string {
+func program(s *agent.Spec) (path string, missing bool) {
 	if host := s.Resolved.Session; strings.HasPrefix(host, "exec:") || host == "hybrid" || host == "k8s" {
-		return ""
+		return "", false
 	}
-	word, _, _ := strings.Cut(strings.TrimSpace(s.Config.Command), " ")
+	line := s.Config.Command
+	if s.Config.ACP != nil {
+		line = s.Config.ACP.Command
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 	if word == "" || strings.ContainsAny(word, "\"'$`\\=(){};&|<>*?[]~#") || shellWords[word] {
-		return "" // the shell's business
+		return "", false // the shell's business
 	}
-	if found(word, s.Config.BaseEnv["PATH"], s.Config.Env["PATH"], s.Config.WorkDir) {
-		return ""
+	if path := find(word, s.Config.BaseEnv["PATH"], s.Config.Env["PATH"], s.Config.WorkDir); path != "" {
+		return path, false
 	}
-	return word
+	return word, true
 }
 
 // shellWords are commands that need no file.
@@ -336,20 +349,26 @@ var shellWords = map[string]bool{
 	".": true, ":": true, "test": true, "wait": true, "ulimit": true, "umask": true, "command": true, "printf": true,
 }
 
-func found(word, base, own, dir string) bool {
+// find returns the path of a program, "" if there is none.
+func find(word, base, own, dir string) string {
 	if strings.Contains(word, "/") {
-		return executable(config.Place(dir, word))
+		if path := config.Place(dir, word); executable(path) {
+			return path
+		}
+		return ""
 	}
 	if own != "" {
 		base = own
 	}
 	for _, p := range filepath.SplitList(base) {
-		if executable(config.Place(dir, filepath.Join(p, word))) {
-			return true
+		if path := config.Place(dir, filepath.Join(p, word)); executable(path) {
+			return path
 		}
 	}
-	_, err := exec.LookPath(word)
-	return base == "" && err == nil
+	if path, err := exec.LookPath(word); base == "" && err == nil {
+		return path
+	}
+	return ""
 }
 
 func executable(path string) bool {

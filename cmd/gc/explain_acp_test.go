@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gascity.dev/gc/cmd/gc/internal/backend"
+	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
+)
+
+// speaking is a provider whose agents speak ACP.
+type speaking struct{ *runtimefake.Fake }
+
+func (speaking) Activity(context.Context, string) (runtime.Activity, error) {
+	return runtime.Activity{
+		State: runtime.ActivityIdle, Source: "acp", Evidence: "end_turn", Mode: "acceptEdits", Model: "big",
+		Usage:    &runtime.Usage{Used: 1200, Size: 200000, Cost: 0.25, Currency: "USD"},
+		LastTurn: &runtime.Turn{N: 1, StopReason: "end_turn", DurationMS: 3200, Ended: time.Now()},
+	}, nil
+}
+
+// speakingCity runs a command in a city with agents over ACP, one of which runs, and
+// returns its output and errors.
+func speakingCity(t *testing.T) (run func(args ...string) (stdout, stderr string, status int)) {
+	t.Helper()
+	dir := t.TempDir()
+	for k, v := range map[string]string{"HOME": dir, "XDG_STATE_HOME": dir, "GC_MUX_SOCKET": filepath.Join(dir, "s"), "GC_SESSION": "", "DB_TOKEN": "hunter2"} {
+		t.Setenv(k, v)
+	}
+	text := `[workspace]
+name = "town"
+[session]
+provider = "acp"
+[[mcp_servers]]
+name = "db"
+command = "db-mcp"
+env = { TOKEN = "$DB_TOKEN" }
+[[agents]]
+name = "a"
+provider = "claude"
+mcp_servers = ["gc", "db"]
+[agents.acp]
+deny = ["delete"]
+allow = ["execute:go test *"]
+[[agents]]
+name = "g"
+provider = "gemini"
+session = "tmux"
+mcp_servers = ["db"]
+`
+	if err := os.WriteFile(filepath.Join(dir, "city.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := speaking{runtimefake.New()}
+	if err := p.Start(t.Context(), "gc-town-a", runtime.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	make := func(*backend.Set, string) (runtime.Provider, error) { return p, nil }
+	return func(args ...string) (stdout, stderr string, status int) {
+		var out, errs bytes.Buffer
+		args = append(args, "--city", dir)
+		a := newApp(cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, args)
+		a.providers.Make = map[string]backend.Maker{"acp": make, "tmux": make, "native": make, "subprocess": make}
+		defer a.providers.Close()
+		root := newRootCmd(a)
+		root.SetArgs(args)
+		cmd, err := root.ExecuteContextC(t.Context())
+		status = cli.Report(&errs, cmd, a.agentDown(t.Context(), err))
+		return out.String(), errs.String(), status
+	}
+}
+
+func TestExplainOverACP(t *testing.T) {
+	run := speakingCity(t)
+	out, errs, status := run("explain", "a")
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	for _, want := range []string{
+		"acp: claude-agent-acp", `acceptEdits: it may act without asking: in mode "acceptEdits"`, `it asks in mode "default"`, "big",
+		"deny delete; allow execute:go test *; else ask; it covers only what the agent asks, and is no sandbox",
+		"1200 of 200000 tokens", "0.25 USD", "end_turn after 3.2s", "gc, over acp", "db, over acp",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+	out, _, _ = run("explain", "a", "--json")
+	var e explained
+	if err := json.Unmarshal([]byte(out), &e); err != nil {
+		t.Fatal(err)
+	}
+	if e.ACP == nil || e.ACP.Asks || e.ACP.Mode != "acceptEdits" || len(e.MCPServers) != 2 || !e.MCPServers[1].Passed || e.Activity.Usage == nil {
+		t.Errorf("%+v", e)
+	}
+	if strings.Contains(out, "hunter2") {
+		t.Error("a server's variable is shown")
+	}
+	if out, _, _ = run("explain", "g"); !strings.Contains(out, "db, not passed: its program takes none from its command line") {
+		t.Errorf("an agent that gets no servers:\n%s", out)
+	}
+}
+
+func TestAgentSet(t *testing.T) {
+	run := speakingCity(t)
+	for _, tt := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"a", "--mode", "auto"}, 0, "in mode \"auto\" the agent may decide itself"},
+		{[]string{"a", "--model", "ask"}, 0, ""},
+		{[]string{"a", "--mode", "atuo"}, 1, "valid values"},
+		{[]string{"a"}, cli.ExitUsage, "nothing to set"},
+		{[]string{"nobody", "--mode", "x"}, cli.ExitNotFound, "nobody"},
+		{[]string{"g", "--mode", "ask"}, cli.ExitNotFound, ""},
+	} {
+		_, errs, status := run(append([]string{"agent", "set"}, tt.args...)...)
+		if status != tt.status || !strings.Contains(errs, tt.says) || tt.says == "" && status == 0 && errs != "" {
+			t.Errorf("%q: status %d, %s", tt.args, status, errs)
+		}
+	}
+}

@@ -432,3 +432,9 @@ func (s *Set) backends(dir string, origin map[string]string) func(string) (runti
 		return s.newOne(Choice{name, cmp.Or(origin[name], "a session of this city"), true}, dir)
 	}
 }
+
+// ACPDir is the directory with the transcript of a city's agent over ACP.
+func ACPDir(city, session string) (string, error) {
+	dir, err := acp.DefaultDir(os.Getenv, cityPath(city))
+	return acp.SessionDir(dir, session), err
+}

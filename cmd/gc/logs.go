@@ -141,7 +141,9 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 		l, err := a.transcriptOf(ctx, t, o)
 		if err != nil || l != nil {
 			if ends[i] = err; err == nil {
-				followed.Go(func() { ends[i] = a.printTranscript(ctx, t, l, o, func(line string) error { return out.Output(t.label, line) }) })
+				followed.Go(func() {
+					ends[i] = a.printTranscript(ctx, t, l, o, func(line string) error { return out.Output(t.label, line) })
+				})
 			}
 			continue
 		}

@@ -116,6 +116,7 @@ var arrows = map[string][]string{
 	"cmd/gc":                      {anything},
 	"cmd/gc/internal/sessionop":   {"mux", "mux/api", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree", "internal/clock"},
 	"cmd/gc/internal/follow":      {"cmd/gc/internal/display", "mux/api", "internal/clock"},
+	"cmd/gc/internal/acplog":      {"cmd/gc/internal/display", "internal/acp/transcript", "internal/clock"},
 	"cmd/gc/internal/display":     {},
 	"cmd/gc/internal/host":        {"cmd/gc/internal/cli", "mux/api", "mux/client"},
 	"cmd/gc/internal/citylog": {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gascity.dev/gc/internal/acp/acpsh"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
 )
@@ -17,6 +18,9 @@ import (
 var gcBin string
 
 func TestMain(m *testing.M) {
+	if acpsh.Called() {
+		os.Exit(acpsh.Main(os.Args))
+	}
 	os.Exit(runMain(m))
 }
 

@@ -102,6 +102,7 @@ func (o opener) Write(p []byte) (int, error) {
 // follow passes the command's output on, and its end.
 func (a *agent) follow(sh *command, ended chan<- int) {
 	begin := time.Now()
+	_ = a.tellCommands() // else the connection has ended
 	sh.read(func(text string) { _ = a.say(text) })
 	status := sh.wait()
 	time.Sleep(leastLife - time.Since(begin))
@@ -131,6 +132,14 @@ func (a *agent) end() int {
 // say sends a part of a message.
 func (a *agent) say(text string) error {
 	return a.conn.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: a.session, Update: acp.UpdateAgentMessageText(text)})
+}
+
+// tellCommands tells which commands the agent has.
+func (a *agent) tellCommands() error {
+	list := []acp.AvailableCommand{{Name: "review", Description: "look at the changes"}, {Name: "reset", Description: "forget everything"}}
+	return a.conn.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: a.session, Update: acp.SessionUpdate{
+		AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{AvailableCommands: list},
+	}})
 }
 
 func (a *agent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {

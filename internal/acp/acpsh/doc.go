@@ -6,8 +6,8 @@
 //
 // Two prompts are for the agent itself: "HOLD" is a turn that lasts until it is
 // cancelled; "ASK KIND LABEL…" asks for a permission with these options, and then says
-// "chose LABEL". The agent has the modes ask and code, the models small and large, and
-// resumes every session.
+// "chose LABEL". The agent has the modes ask and code, the models small and large, the
+// commands /review and /reset, and resumes every session.
 //
 // Only tests import it. A test binary becomes the agent:
 //

@@ -84,7 +84,7 @@ func TestDetachKeys(t *testing.T) {
 	}
 }
 
-func TestDetachKeysOfOnesOwn(t *testing.T) {
+func TestCustomDetachKeys(t *testing.T) {
 	b := newBash(t)
 	p := b.sit(cols, rows, "session", "attach", "--detach-keys", "ctrl-q,x", name)
 	p.sees(`^ready>`)

@@ -189,10 +189,10 @@ func (w *wakeCity) once(ids []string) {
 	}
 }
 
-// TestControllerKilledWhileItTells: the controller, and sometimes the server,
+// TestControllerKilledWhileItNotifies: the controller, and sometimes the server,
 // is killed at random while it reports the ends of commands to agents: each is
 // reported exactly once. GC_SOAK_RUNS is the number of commands.
-func TestControllerKilledWhileItTells(t *testing.T) {
+func TestControllerKilledWhileItNotifies(t *testing.T) {
 	runs, agents, each := 12, 4, 3
 	if n, err := strconv.Atoi(os.Getenv("GC_SOAK_RUNS")); err == nil {
 		runs, agents, each = n, 12, 2

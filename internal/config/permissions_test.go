@@ -76,7 +76,7 @@ func TestPermissionsOfPresets(t *testing.T) {
 	}
 }
 
-func TestPermissionsThatCannotBeHad(t *testing.T) {
+func TestUnavailablePermissions(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"no such level", "[[agents]]\nname = \"a\"\nprovider = \"claude\"\npermissions = \"yolo\"\n", `6:1: agent "a": permissions: "yolo" is not valid`},
 		{"not of the city", "permissions = \"none\"\n[[agents]]\nname = \"a\"\n", `3:1: workspace.permissions: "none" is not valid`},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestShowTellsWhereEveryValueCameFrom(t *testing.T) {
+func TestShowNamesTheSourceOfEveryValue(t *testing.T) {
 	s, err := Show(mustParse(t, layered))
 	if err != nil {
 		t.Fatal(err)

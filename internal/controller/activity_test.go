@@ -46,7 +46,7 @@ func (b *busyFake) Activities(ctx context.Context, names []string) (map[string]r
 	return out, nil
 }
 
-func TestStatusTellsWhatAgentsAreDoing(t *testing.T) {
+func TestStatusShowsActivity(t *testing.T) {
 	bubble(t, oneAgent+oneJob+"[[agents]]\nname = \"off\"\nstart_command = \"x\"\nsuspended = true\n", func(r *rig) {
 		b := &busyFake{Fake: r.fake, doing: map[string]runtime.Activity{
 			"gc-city-a": {State: runtime.ActivityBlocked, Kind: runtime.BlockedPermission, Source: "dialog", Pending: &runtime.Interaction{RequestID: "q1"}},

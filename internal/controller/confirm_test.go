@@ -30,7 +30,7 @@ func TestAgentIsStartingUntilItsProgramWasSeen(t *testing.T) {
 }
 
 // A command that is not found was never running.
-func TestEndBeforeTheProgramWasSeenIsNoRun(t *testing.T) {
+func TestExitBeforeTheProgramWasSeen(t *testing.T) {
 	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent, func(r *rig) {
 		r.fake.Fail("ProcessAlive", "gc-city-a", context.DeadlineExceeded)
 		r.start()

@@ -107,7 +107,7 @@ func TestUnmarkedEnvironment(t *testing.T) {
 
 // The controller died between its record and the start: nothing ran, so it is
 // started now, a one_shot only once no late start can follow.
-func TestStartThatWasOnlyWrittenDown(t *testing.T) {
+func TestStartThatWasOnlyRecorded(t *testing.T) {
 	for _, toml := range []string{oneAgent, oneJob} {
 		bubble(t, toml, func(r *rig) {
 			r.fake.Hang("Start", "", true)

@@ -77,8 +77,8 @@ func TestAChangedNameIsAMove(t *testing.T) {
 	}
 }
 
-// TestAMoveWaitsForWhatCannotBeAsked: the old session may be running.
-func TestAMoveWaitsForWhatCannotBeAsked(t *testing.T) {
+// TestMoveWaitsForAnUnreachableBackend: the old session may be running.
+func TestMoveWaitsForAnUnreachableBackend(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.start()
 		r.wantState("a", api.StateRunning)
@@ -208,7 +208,7 @@ func cityDir(t *testing.T, text string) string {
 }
 
 // Without events, a requested end is not left to the patrol.
-func TestADrainIsLookedAtWithoutEvents(t *testing.T) {
+func TestDrainEndsWithoutEvents(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1h\"\n"+oneAgent, func(r *rig) {
 		r.fake.Fail("Events", "", runtime.ErrUnsupported)
 		r.start()

@@ -27,7 +27,7 @@ func (w *programFake) AwaitProgramGone(ctx context.Context, _ string, _ []string
 	}
 }
 
-func TestAProgramThatEndsInItsSessionIsStartedAgainAtOnce(t *testing.T) {
+func TestProgramThatExitsInItsSessionIsRestartedAtOnce(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1h\"\n"+oneAgent+"process_names = [\"agent\"]\n", func(r *rig) {
 		w := &programFake{Fake: r.fake, gone: make(chan error)}
 		r.start(func(o *Options) { o.Provider = w })
@@ -46,7 +46,7 @@ func TestAProgramThatEndsInItsSessionIsStartedAgainAtOnce(t *testing.T) {
 }
 
 // An event that an observation does not confirm does not start a loop.
-func TestAWatchThatIsWrong(t *testing.T) {
+func TestInvalidWatch(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"30s\"\n"+oneAgent+"process_names = [\"agent\"]\n", func(r *rig) {
 		w := &programFake{Fake: r.fake, gone: make(chan error)}
 		close(w.gone)

@@ -72,7 +72,7 @@ func TestBackendThatComesBack(t *testing.T) {
 }
 
 // A restart by a person observes and starts at once.
-func TestRestartOfWhatTheBackendFailed(t *testing.T) {
+func TestRestartAfterTheBackendFailed(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {
 		r.fake.FailTimes("Start", "", runtime.ErrBackendUnreachable, 4)
 		r.start()
@@ -111,7 +111,7 @@ func TestBackendFailureOfAJob(t *testing.T) {
 }
 
 // A session that another provider hosts has not crashed.
-func TestChangeOfProviderIsNoCrash(t *testing.T) {
+func TestChangeOfProviderIsNotACrash(t *testing.T) {
 	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent, func(r *rig) {
 		r.start(func(o *Options) { o.ProviderName = "tmux" })
 		r.wantState("a", api.StateRunning)

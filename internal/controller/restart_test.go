@@ -9,7 +9,7 @@ import (
 )
 
 // A restart in the middle of another operation is not lost.
-func TestRestartWaitsForWhatIsUnderWay(t *testing.T) {
+func TestRestartWaitsForTheOperation(t *testing.T) {
 	for _, busy := range []string{"SetMeta", "RemoveMeta"} { // a drain begins and is cancelled
 		bubble(t, oneAgent, func(r *rig) {
 			r.start()

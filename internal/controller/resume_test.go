@@ -20,7 +20,7 @@ provider = "talker"
 
 // A start resumes the agent's conversation; a conversation that cannot be
 // resumed is abandoned.
-func TestConversationIsTakenUpAgain(t *testing.T) {
+func TestConversationIsResumed(t *testing.T) {
 	bubble(t, talker, func(r *rig) {
 		command := func() string {
 			cfg, _ := r.fake.ConfigOf("gc-city-a")

@@ -49,7 +49,7 @@ func (h *halfLost) IsRunning(ctx context.Context, name string) (bool, error) {
 
 // Sessions of a router's lost backend are unknown, and so not dead; those of
 // the others are still looked after.
-func TestPartialListIsNoDeath(t *testing.T) {
+func TestPartialListEndsNoSession(t *testing.T) {
 	bubble(t, "[daemon]\npatrol_interval = \"1s\"\n"+oneAgent+strings.ReplaceAll(oneAgent, `"a"`, `"b"`), func(r *rig) {
 		h := &halfLost{Fake: r.fake, gone: "gc-city-a"}
 		r.start(func(o *Options) { o.Provider = h })

@@ -194,7 +194,7 @@ func TestStopDoesNotInterruptAnIdleAgent(t *testing.T) {
 	}
 }
 
-func TestStopWaitsShortlyForWhatIsUnknown(t *testing.T) {
+func TestStopWaitsShortlyForUnknownActivity(t *testing.T) {
 	took, calls := stopWhile(t, runtime.ActivityUnknown, nil)
 	if took != politeTime || len(called(calls, "Interrupt")) != 1 || len(called(calls, "Stop")) != 1 {
 		t.Errorf("stop took %v: %v", took, calls)

@@ -145,7 +145,7 @@ func TestDrainOnRequest(t *testing.T) {
 
 // The interrupt of a cancelled drain may still end the agent: that is not a
 // crash, and the agent is started again.
-func TestAnEndAfterACancelledDrainIsNoCrash(t *testing.T) {
+func TestExitAfterACancelledDrainIsNotACrash(t *testing.T) {
 	bubble(t, suspendCity, func(r *rig) {
 		r.start()
 		for _, on := range []bool{true, false} {

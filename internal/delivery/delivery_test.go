@@ -136,7 +136,7 @@ func (a *terminal) Press(_ context.Context, key string) error {
 	return nil
 }
 
-func TestAttemptFindsOutWhatBecameOfAMessage(t *testing.T) {
+func TestAttemptFindsTheFateOfAMessage(t *testing.T) {
 	tests := []struct {
 		name  string
 		agent terminal

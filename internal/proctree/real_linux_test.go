@@ -330,7 +330,7 @@ func TestKillWithTerm(t *testing.T) {
 	c.expectGone()
 }
 
-func TestKillWhatIgnoresTerm(t *testing.T) {
+func TestKillProcessesThatIgnoreTerm(t *testing.T) {
 	c := sh(t, `trap '' TERM HUP; sleep 1000 & echo $!; wait; read`)
 	sleeper := c.pid()
 	const grace = 150 * time.Millisecond
@@ -349,7 +349,7 @@ func TestKillWhatIgnoresTerm(t *testing.T) {
 }
 
 // An interactive shell ignores TERM, and ends when its terminal closes.
-func TestKillHangsUpOnWhatIgnoresTerm(t *testing.T) {
+func TestKillHangsUpOnProcessesThatIgnoreTerm(t *testing.T) {
 	c := sh(t, `trap '' TERM; sleep 1000 & echo $!; wait; read`)
 	sleeper := c.pid()
 	if err := c.kill(time.Minute); err != nil {
@@ -362,7 +362,7 @@ func TestKillHangsUpOnWhatIgnoresTerm(t *testing.T) {
 	c.expectGone(sleeper)
 }
 
-func TestKillWhatIsStopped(t *testing.T) {
+func TestKillStoppedProcesses(t *testing.T) {
 	c := sh(t, `trap 'echo bye; exit' TERM; echo $$; kill -STOP $$; while :; do read; done`)
 	await(t, c.pid(), "stopped", func(p Proc, _ error) bool { return p.Stopped() })
 	if err := c.kill(time.Minute); err != nil {
@@ -374,7 +374,7 @@ func TestKillWhatIsStopped(t *testing.T) {
 	c.expectGone()
 }
 
-func TestKillWhatLeftTheSession(t *testing.T) {
+func TestKillProcessesThatLeftTheSession(t *testing.T) {
 	c := sh(t, family)
 	all := []int{c.Process.Pid, c.pid(), c.pid(), c.pid()}
 	if err := c.kill(100 * time.Millisecond); err != nil {
@@ -383,9 +383,9 @@ func TestKillWhatLeftTheSession(t *testing.T) {
 	c.expectGone(all...)
 }
 
-// TestKillWhatLostItsParent: the parent obeys TERM; its child, which shares
+// TestKillOrphans: the parent obeys TERM; its child, which shares
 // neither marker nor session with it, does not.
-func TestKillWhatLostItsParent(t *testing.T) {
+func TestKillOrphans(t *testing.T) {
 	c := sh(t, `env -u GC_SESSION_ID setsid bash -c 'trap "" TERM; sleep 1000 & echo $$ $!; wait; wait' & trap exit TERM; wait`)
 	var pids [2]int
 	if _, err := fmt.Sscan(c.line(), &pids[0], &pids[1]); err != nil {
@@ -397,9 +397,9 @@ func TestKillWhatLostItsParent(t *testing.T) {
 	c.expectGone(pids[:]...)
 }
 
-// TestKillWhatAHangUpOrphans: HUP ends the parent before the tree is signalled
+// TestKillProcessesOrphanedByAHangUp: HUP ends the parent before the tree is signalled
 // further; the child, which only its parent identifies, ignores TERM and HUP.
-func TestKillWhatAHangUpOrphans(t *testing.T) {
+func TestKillProcessesOrphanedByAHangUp(t *testing.T) {
 	c := sh(t, `env -u GC_SESSION_ID setsid bash -c '(trap "" HUP TERM; exec sleep 1000) & trap "" TERM; echo $$ $!; wait; wait' & trap exit TERM; wait`)
 	var pids [2]int
 	if _, err := fmt.Sscan(c.line(), &pids[0], &pids[1]); err != nil {
@@ -419,9 +419,9 @@ func TestKillWhatAHangUpOrphans(t *testing.T) {
 	c.expectGone(pids[:]...)
 }
 
-// TestKillWhatIsBornMeanwhile: on TERM the parent starts a successor in its own
+// TestKillProcessesStartedMeanwhile: on TERM the parent starts a successor in its own
 // session and ends.
-func TestKillWhatIsBornMeanwhile(t *testing.T) {
+func TestKillProcessesStartedMeanwhile(t *testing.T) {
 	c := sh(t, `trap 'setsid sleep 1000 >&- & exit' TERM; echo $$; while :; do read; done`)
 	c.pid()
 	if err := c.kill(time.Minute); err != nil {
@@ -430,7 +430,7 @@ func TestKillWhatIsBornMeanwhile(t *testing.T) {
 	c.expectGone()
 }
 
-func TestKillNobody(t *testing.T) {
+func TestKillNoProcess(t *testing.T) {
 	c := sh(t, `echo $$`)
 	pid := c.pid()
 	await(t, pid, "a zombie", func(p Proc, _ error) bool { return p.Zombie() })

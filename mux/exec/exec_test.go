@@ -232,9 +232,9 @@ func TestDeliveryAfterACrash(t *testing.T) {
 	}
 }
 
-// TestCallerWhoSeesTheEndIsNotTold: an owner that waits for the end gets no
+// TestCallerWhoSeesTheEndIsNotNotified: an owner that waits for the end gets no
 // message; another caller's wait does not count.
-func TestCallerWhoSeesTheEndIsNotTold(t *testing.T) {
+func TestCallerWhoSeesTheEndIsNotNotified(t *testing.T) {
 	for caller, want := range map[string]process.DeliveryState{"owner": process.Consumed, "another": process.Delivered} {
 		t.Run(caller, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -261,9 +261,9 @@ func TestCallerWhoSeesTheEndIsNotTold(t *testing.T) {
 	}
 }
 
-// TestNothingIsTypedWhileSomebodyWaits: the end is delivered only after the
+// TestNothingIsTypedDuringAWait: the end is delivered only after the
 // last caller that waits for it has left.
-func TestNothingIsTypedWhileSomebodyWaits(t *testing.T) {
+func TestNothingIsTypedDuringAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		o := &fakeOwner{name: "owner", result: delivery.Submitted}

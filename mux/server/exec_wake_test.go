@@ -152,9 +152,9 @@ func TestExecWakesItsOwner(t *testing.T) {
 	}
 }
 
-// TestExecShutdownWakesNobody: commands that gc kills while shutting down cause
+// TestExecShutdownWakesNoSession: commands that gc kills while shutting down cause
 // no message.
-func TestExecShutdownWakesNobody(t *testing.T) {
+func TestExecShutdownWakesNoSession(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	id := background(t, c, "sleep 300")

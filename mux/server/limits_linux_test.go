@@ -71,9 +71,9 @@ func TestDescriptorsRunOut(t *testing.T) {
 	}
 }
 
-// TestLimitsAreHeldOrSaidNotToBe: limits are enforced or reported as not enforced,
+// TestLimitsAreEnforcedOrReportedMissing: limits are enforced, or reported as not,
 // depending on this machine.
-func TestLimitsAreHeldOrSaidNotToBe(t *testing.T) {
+func TestLimitsAreEnforcedOrReportedMissing(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	l := api.Limits{MemoryBytes: 64 << 20, CPUs: 1, PIDs: 50, OpenFiles: 40}

@@ -12,9 +12,9 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// TestPeekManySaysWhatPeekSays compares the two for sessions in every state, by name and
+// TestPeekManyAgreesWithPeek compares the two for sessions in every state, by name and
 // by id, changed and unchanged.
-func TestPeekManySaysWhatPeekSays(t *testing.T) {
+func TestPeekManyAgreesWithPeek(t *testing.T) {
 	t.Parallel()
 	c := startServer(t)
 	rest := create(t, c, "rest", "echo ready; exec cat")

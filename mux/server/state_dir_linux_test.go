@@ -67,9 +67,9 @@ func TestStateDirRemoved(t *testing.T) {
 	}
 }
 
-// TestStateDirRemovedFromUnderNothing: a server without sessions ends if its state
+// TestStateDirRemovedWhileUnused: a server without sessions ends if its state
 // directory is removed.
-func TestStateDirRemovedFromUnderNothing(t *testing.T) {
+func TestStateDirRemovedWhileUnused(t *testing.T) {
 	t.Parallel()
 	p := testPaths(t)
 	c, err := client.Ensure(t.Context(), p, "test")

@@ -218,7 +218,7 @@ func TestOwnDialogsOfAConfig(t *testing.T) {
 }
 
 // A slow repaint after a key does not count as a closed dialog.
-func TestADialogThatIsPaintedSlowly(t *testing.T) {
+func TestSlowlyPaintedDialog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const question = " Quick safety check\n\n"
 		screen := question + " ❯ 1. No, exit\n   2. Yes, I trust this folder\n\n Enter to confirm"

@@ -102,7 +102,7 @@ func TestSmallestScriptIsChecked(t *testing.T) {
 }
 
 // A start that runs nothing is reported once, without waiting for every other rule.
-func TestBrokenStartIsSaidOnce(t *testing.T) {
+func TestBrokenStartIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	faults, skipped := 0, 0
 	b := newBackend(t, contrib(t, "gc-session-minimal"))

@@ -103,7 +103,7 @@ func TestEndsAreNoticed(t *testing.T) {
 
 // A session that is listed while it is being started is reported once. The start ends
 // at the second query.
-func TestStartIsToldOnce(t *testing.T) {
+func TestStartIsReportedOnce(t *testing.T) {
 	b := newBad(t, polled)
 	write := func(name string) {
 		t.Helper()

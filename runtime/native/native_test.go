@@ -111,8 +111,8 @@ func TestConformance(t *testing.T) {
 	runtimetest.Run(t, func(t *testing.T) runtimetest.Harness { return newBackend(t).harness(t) })
 }
 
-// TestNotFoundIsSaidOnce: the multiplexer and the contract use the same words.
-func TestNotFoundIsSaidOnce(t *testing.T) {
+// TestNotFoundIsReportedOnce: the multiplexer and the contract use the same words.
+func TestNotFoundIsReportedOnce(t *testing.T) {
 	p := newBackend(t).provider(t)
 	if err := p.Start(t.Context(), "there", runtime.Config{Command: "exec sleep 1000"}); err != nil {
 		t.Fatal(err)

@@ -137,7 +137,7 @@ func TestAnEndedSessionIsFound(t *testing.T) {
 
 // A backend that hangs makes its own sessions unknown, and those whose place is not
 // known; sessions of the others are not affected.
-func TestABackendThatCannotBeAsked(t *testing.T) {
+func TestUnreachableBackend(t *testing.T) {
 	p := auto(t)
 	start(t, p, "a", "")
 	start(t, p, "b", "there")

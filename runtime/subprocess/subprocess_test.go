@@ -146,7 +146,7 @@ func TestOutputIsBounded(t *testing.T) {
 
 // What a program left behind does not keep the session running, and the output before
 // its end is complete.
-func TestALeftChildHoldsNothingUp(t *testing.T) {
+func TestLeftChildDelaysNothing(t *testing.T) {
 	p := open(t, t.TempDir())
 	start(t, p, "a", runtime.Config{Command: "sleep 1000 & echo done; exit 3"})
 	if e := ended(t, p, "a"); e.Code != 3 {

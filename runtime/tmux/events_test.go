@@ -15,7 +15,7 @@ import (
 
 // The end of a session of another process, and of a relaunched program, is reported
 // at once.
-func TestEndsAreTold(t *testing.T) {
+func TestEndsAreReported(t *testing.T) {
 	b := newBackend(t)
 	p, other := b.provider(t), b.provider(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -196,7 +196,7 @@ func carryOut(a *Actual, w map[string]Wanted, acts []Action, now time.Time) {
 // A city whose sessions were renamed becomes stable: each wanted agent runs
 // once, under its name, and nothing else of the city runs. On the way no agent
 // runs twice unless it did at the beginning.
-func TestPlanSettlesRenames(t *testing.T) {
+func TestPlanCompletesRenames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := Desired{Run: "run", MaxStarts: rapid.IntRange(1, 3).Draw(t, "max starts"), DriftDrain: 2 * time.Minute}
 		w := map[string]Wanted{}

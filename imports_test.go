@@ -53,7 +53,7 @@ var arrows = map[string][]string{
 	"mux/attach":             {"mux/api", "mux/client", "mux/keys", "vt", "internal/clock"},
 	"mux/client":             {"mux/api", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process", "internal/clock"},
 	"mux/journal":            {"mux/api", "vt", "mux/internal/sys"},
-	"mux/internal/limits":    {"mux/api", "mux/internal/sys"},
+	"mux/internal/limits":    {"mux/api", "mux/internal/sys", "internal/proctree"},
 	"mux/internal/attached":  {"mux/api", "mux/keys", "mux/journal", "internal/clock", "vt"},
 	"mux/internal/endpoint":  {"mux/api", "mux/keeper", "mux/internal/statedir", "mux/internal/sys"},
 	"mux/internal/fifo":      {"mux/api"},

@@ -131,8 +131,8 @@ func (l *life) exitTime() (t time.Time) {
 
 func (l *life) endTree(ctx context.Context, grace time.Duration) error {
 	s := l.s
-	defer killLate(grace, s)()
-	if err := proctree.Kill(ctx, withCgroups(l.tree().Scanner(), s), grace); err != nil {
+	defer cgroups(s).KillAfter(grace)()
+	if err := proctree.Kill(ctx, cgroups(s).With(l.tree().Scanner()), grace); err != nil {
 		return fmt.Errorf("kill %s: %w", s.name(), err)
 	}
 	ctx, cancel := noticeLimit(ctx)

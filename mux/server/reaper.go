@@ -44,8 +44,8 @@ func (r *reaper) endRest(ctx context.Context, s *session, grace time.Duration) e
 		return nil
 	}
 	batch := []*session{s}
-	defer killLate(grace, s)()
-	if err := proctree.Kill(ctx, r.withoutHeirs(withCgroups(forest(batch).Scanner(), s), batch), grace); err != nil {
+	defer cgroups(s).KillAfter(grace)()
+	if err := proctree.Kill(ctx, r.withoutHeirs(cgroups(s).With(forest(batch).Scanner()), batch), grace); err != nil {
 		return fmt.Errorf("kill %s: %w", s.name(), err)
 	}
 	s.life.swept.Store(true)
@@ -89,8 +89,8 @@ func (r *reaper) killAll(ctx context.Context, all []*session) error {
 	for _, s := range all {
 		s.life.stop()
 	}
-	defer killLate(killAllGrace, all...)()
-	if err := proctree.Kill(ctx, withCgroups(forest(all).Scanner(), all...), killAllGrace); err != nil {
+	defer cgroups(all...).KillAfter(killAllGrace)()
+	if err := proctree.Kill(ctx, cgroups(all...).With(forest(all).Scanner()), killAllGrace); err != nil {
 		return fmt.Errorf("kill %d sessions: %w", len(all), err)
 	}
 	ctx, cancel := noticeLimit(ctx)
@@ -142,7 +142,7 @@ func (r *reaper) sweep(batch []*session) {
 	if len(batch) == 0 {
 		return
 	}
-	left, err := r.withoutHeirs(withCgroups(forest(batch).Scanner(), batch...), batch)()
+	left, err := r.withoutHeirs(cgroups(batch...).With(forest(batch).Scanner()), batch)()
 	if err == nil && len(left) == 0 {
 		markSwept(batch)
 	}
@@ -157,8 +157,8 @@ func (r *reaper) sweep(batch []*session) {
 	r.srv.lifetime.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		defer killLate(sweepGrace, batch...)()
-		if err := proctree.Kill(ctx, r.withoutHeirs(withCgroups(forest(batch).Scanner(), batch...), batch), sweepGrace); err != nil {
+		defer cgroups(batch...).KillAfter(sweepGrace)()
+		if err := proctree.Kill(ctx, r.withoutHeirs(cgroups(batch...).With(forest(batch).Scanner()), batch), sweepGrace); err != nil {
 			slog.Warn("cannot end all processes of ended sessions", "sessions", len(batch), "error", err)
 			return
 		}
@@ -241,49 +241,13 @@ func (r *reaper) finishKills(left *adoption) error {
 	return nil
 }
 
-// withCgroups adds the processes in the sessions' cgroups, which no process can leave by
-// itself, to a list.
-func withCgroups(list func() ([]proctree.Proc, error), all ...*session) func() ([]proctree.Proc, error) {
-	if !slices.ContainsFunc(all, func(s *session) bool { return s.rec.Cgroup != "" }) {
-		return list
-	}
-	return func() ([]proctree.Proc, error) {
-		procs, err := list()
-		if err != nil {
-			return nil, err
-		}
-		known := make(map[int]bool, len(procs))
-		for _, p := range procs {
-			known[p.PID] = true
-		}
-		for _, s := range all {
-			if s.rec.Cgroup == "" {
-				continue
-			}
-			for _, pid := range limits.PIDs(s.rec.Cgroup) {
-				if p, err := proctree.Get(pid); err == nil && !known[pid] {
-					procs = append(procs, p)
-				}
-			}
-		}
-		return procs, nil
-	}
-}
-
-// killLate kills the sessions' cgroups as a whole after grace, which no fork can outrun.
-// stop cancels it.
-func killLate(grace time.Duration, all ...*session) (stop func()) {
-	kill := func() {
-		for _, s := range all {
-			if s.rec.Cgroup != "" {
-				limits.Kill(s.rec.Cgroup)
-			}
+// cgroups returns the cgroups of sessions.
+func cgroups(all ...*session) limits.Groups {
+	var groups limits.Groups
+	for _, s := range all {
+		if s.rec.Cgroup != "" {
+			groups = append(groups, s.rec.Cgroup)
 		}
 	}
-	if grace <= 0 {
-		kill()
-		return func() {}
-	}
-	t := time.AfterFunc(grace, kill)
-	return func() { t.Stop() }
+	return groups
 }

@@ -30,8 +30,7 @@ type agent struct {
 	line string
 	conn *acp.AgentSideConnection
 
-	opened chan struct{} // closed when the answer with the session's id was written
-	once   sync.Once
+	once sync.Once // the client knows the session
 
 	mu      sync.Mutex
 	session acp.SessionId
@@ -56,7 +55,7 @@ func Main(args []string) int {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 	a := &agent{
-		line: args[1], opened: make(chan struct{}),
+		line:   args[1],
 		config: map[acp.SessionConfigId]acp.SessionConfigValueId{"mode": "ask", "model": "small"},
 	}
 	ended := make(chan int, 1)
@@ -90,11 +89,8 @@ func (o opener) Write(p []byte) (int, error) {
 	o.a.mu.Lock()
 	sh := o.a.shell
 	o.a.mu.Unlock()
-	if err == nil && sh != nil && bytes.Contains(p, []byte(`"result"`)) {
-		o.a.once.Do(func() {
-			close(o.a.opened)
-			go o.a.follow(sh, o.ended)
-		})
+	if err == nil && sh != nil && bytes.Contains(p, []byte(`"configOptions"`)) { // the answer to open the session
+		o.a.once.Do(func() { go o.a.follow(sh, o.ended) })
 	}
 	return n, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,10 +96,10 @@ func TestFollow(t *testing.T) {
 		if err := l.Past(0, add); err != nil {
 			t.Fatal(err)
 		}
-		over := false
+		var over atomic.Bool
 		done := make(chan error)
 		go func() {
-			done <- l.Follow(t.Context(), func(context.Context) (bool, error) { return over, nil }, add)
+			done <- l.Follow(t.Context(), func(context.Context) (bool, error) { return over.Load(), nil }, add)
 		}()
 		time.Sleep(time.Second)
 		write(t, dir, transcript.Entry{Kind: "message", Text: "new"})
@@ -108,7 +109,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 		write(t, dir, transcript.Entry{Kind: "message", Text: "last"})
-		over = true
+		over.Store(true)
 		if err := <-done; err != nil || strings.Join(got, " ") != "old new last" {
 			t.Errorf("%q, %v", got, err)
 		}

@@ -117,7 +117,7 @@ e2e-agents: build ## real agents from npm without a network, one after the other
 
 .PHONY: soak
 soak: build ## long-running tests: kills of the server and of controllers, 10,000 nudges from eight writers, 200 MB of every hostile output (minutes)
-	GC_SOAK=1 GC_SOAK_KILLS=200 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m -v -run '^(TestSoak|TestControllerKilled)' ./test
+	GC_SOAK=1 GC_SOAK_KILLS=200 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m -v -run '^(TestSoak|TestControllerKilled|Test(Questions|Messages)OutliveKills)' ./test
 	GC_SOAK=1 GC_SOAK_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run '^(TestScale|TestNoByteIsLost|TestHostileOutput)' ./mux/server
 	GC_SOAK=1 $(GO) test -count=1 -timeout 30m -v -run '^TestHostileOutput' ./vt
 	GC_SOAK_RUNS=1000 $(GO) test -count=1 -timeout 60m -v -run '^TestExecRandomKills' ./mux/server

@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 	if acpsh.Called() {
 		os.Exit(acpsh.Main(os.Args))
 	}
+	if file := os.Getenv(asksVar); file != "" {
+		os.Exit(runAsker(file))
+	}
 	os.Exit(runMain(m))
 }
 

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -81,8 +82,8 @@ func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interacti
 	return interaction(st.Pending), nil
 }
 
-// Respond implements runtime.InteractionProvider. An answer that was lost with its
-// connection is not repeated without its id: another question may be open.
+// Respond implements runtime.InteractionProvider. Without the question's id it answers
+// the one that is open now, also if the connection breaks.
 func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) error {
 	if a.RequestID == "" {
 		st, err := p.state(ctx, name)
@@ -94,15 +95,8 @@ func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) e
 		}
 		a.RequestID = st.Pending.RequestID
 	}
-	lost := false
-	err := p.query(ctx, name, func(c *control.Client) error {
-		err := c.Respond(ctx, control.Answer{RequestID: a.RequestID, Option: a.Action, Text: a.Text, By: "person"})
-		if lost && stale(err) { // the first attempt arrived
-			return nil
-		}
-		lost = errors.Is(err, control.ErrLost)
-		return err
-	})
+	answer := control.Answer{ID: rand.Text(), RequestID: a.RequestID, Option: a.Action, Text: a.Text, By: "person"}
+	err := p.query(ctx, name, func(c *control.Client) error { return c.Respond(ctx, answer) }) // the host knows the id
 	var e *control.Error
 	if errors.As(err, &e) {
 		return fmt.Errorf("answer %s: %w: %w", name, runtime.ErrQuestion, err)
@@ -111,11 +105,6 @@ func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) e
 		return fmt.Errorf("answer %s: %w", name, err)
 	}
 	return nil
-}
-
-func stale(err error) bool {
-	var e *control.Error
-	return errors.As(err, &e) && e.Code == control.CodeStale
 }
 
 // WaitForIdle implements runtime.IdleWaitProvider.

@@ -82,6 +82,7 @@ type Receipt struct {
 
 // Answer answers a question.
 type Answer struct {
+	ID        string `json:"id,omitempty"`         // chosen by the client; an answer that was carried out is not repeated
 	RequestID string `json:"request_id,omitempty"` // "" is the open one
 	Option    string `json:"option,omitempty"`     // the whole label
 	Text      string `json:"text,omitempty"`

@@ -334,11 +334,19 @@ func TestQuestion(t *testing.T) {
 	if now, err := r.Nudge(t.Context(), control.Nudge{ID: "now", Now: true, Blocks: []control.Block{{Text: "x"}}}); err != nil || now.State != control.StateBlocked || now.By != "question" {
 		t.Errorf("now: %+v, %v", now, err)
 	}
-	if err := r.Respond(t.Context(), control.Answer{RequestID: p.RequestID, Option: "Yes", By: "ann"}); err != nil {
+	answer := control.Answer{ID: "first", RequestID: p.RequestID, Option: "Yes", By: "ann"}
+	if err := r.Respond(t.Context(), answer); err != nil {
 		t.Fatal(err)
 	}
 	r.idle(1)
 	r.shows(`"optionId":"yes"`)
+	if err := r.Respond(t.Context(), answer); err != nil {
+		t.Errorf("the same answer again: %v", err)
+	}
+	answer.ID = "other"
+	if err := r.Respond(t.Context(), answer); err == nil {
+		t.Error("another answer to the same question")
+	}
 	if lines := r.entries(); !slices.Contains(lines, "answer ann Yes") {
 		t.Errorf("transcript: %q", lines)
 	}

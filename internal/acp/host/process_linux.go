@@ -3,7 +3,8 @@ package host
 import "syscall"
 
 // detached makes the agent lead a session of its own, and end with the host: SIGTERM
-// lets it end its own children, which SIGKILL leaves behind.
+// lets it end its own children, which SIGKILL leaves behind. Of a host that is killed the
+// multiplexer ends the rest: children that ignore SIGTERM, too.
 func detached() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
 }

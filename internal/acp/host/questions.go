@@ -13,8 +13,11 @@ import (
 	"gascity.dev/gc/internal/acp/wire"
 )
 
-// maxOpen is how many questions may be open; further ones are cancelled.
-const maxOpen = 16
+// Limits of questions.
+const (
+	maxOpen  = 16 // further ones are cancelled
+	maxGiven = 64 // ids of answers that are remembered
+)
 
 // question is an open question and the request that it answers.
 type question struct {
@@ -33,6 +36,7 @@ type questions struct {
 	incarnation string
 	count       int
 	open        []*question
+	given       []string // the ids of the latest answers that were carried out
 }
 
 // permission takes session/request_permission.
@@ -168,8 +172,21 @@ func (q *questions) fill(x *question, value any) {
 	q.h.peer.reply(x.request, protocol.ElicitationResult{Action: protocol.ActionAccept, Content: map[string]any{x.form.Name: value}})
 }
 
-// respond answers the open question as somebody says.
+// respond answers the open question as somebody says. An answer whose connection broke
+// may come again.
 func (q *questions) respond(a control.Answer) *control.Error {
+	if a.ID != "" && slices.Contains(q.given, a.ID) {
+		return nil
+	}
+	err := q.choose(a)
+	if err == nil && a.ID != "" {
+		q.given = append(q.given[max(0, len(q.given)-maxGiven+1):], a.ID)
+	}
+	return err
+}
+
+// choose carries out an answer.
+func (q *questions) choose(a control.Answer) *control.Error {
 	if len(q.open) == 0 {
 		return &control.Error{Code: control.CodeStale, Message: "no question is open"}
 	}

@@ -57,8 +57,8 @@ type Usage struct {
 	Currency string  `json:"currency,omitempty"` // "" if the cost is unknown
 }
 
-// Turn is how a turn of an agent ended. A stop reason of "refusal" is no success, and
-// "end_turn" no proof of one.
+// Turn is how a turn of an agent ended. A stop reason of "refusal" is a failure, and
+// "end_turn" does not prove success.
 type Turn struct {
 	N            int       `json:"n"`  // counts the turns of the incarnation from 1
 	ID           string    `json:"id"` // of the message that began it

@@ -76,7 +76,7 @@ func (e *explained) addACP(facts *display.Table, now time.Time) {
 		if x.Model != "" {
 			facts.Add("model", x.Model)
 		}
-		facts.Add("policy", x.policy()+"; it covers only what the agent asks, and is no sandbox")
+		facts.Add("policy", x.policy()+"; it covers only what the agent asks, and is not a sandbox")
 	}
 	if e.Activity != nil {
 		addUsage(facts, e.Activity, now)

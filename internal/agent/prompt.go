@@ -72,7 +72,7 @@ func (s *Spec) HasPrompt() bool {
 }
 
 // Prompt returns an incarnation's initial prompt: the beacon, then the text. It
-// is "" if the mode is none, and for a plain program (no text and no mode set).
+// is "" if the mode is "none", and for a plain program (no text and no mode set).
 // A resumed conversation already has the text: it gets only the beacon.
 func (s *Spec) Prompt(inst Instance) (string, error) {
 	if s.Resolved.PromptMode == config.PromptNone {

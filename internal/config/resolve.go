@@ -100,7 +100,7 @@ type Resolved struct {
 	Limits             Limits
 	Pool               *Pool // nil for an agent that is not a pool
 
-	ACPCommand string // starts the program as an ACP agent; "" if it is none
+	ACPCommand string // starts the program as an ACP agent; "" if it cannot be one
 	ACPInstall string // the command that installs it, "" if unknown
 	ACPAuthIf  string // the variable without which ACP.Auth does not count, "" for none
 	ACP        ACP

@@ -201,9 +201,9 @@ func (rs *roster) incarnations() map[string]bool {
 
 // endStrays ends agents of this city that run outside of any session the backend
 // knows, as after the loss of a backend: processes with this city's mark and the
-// session id of an agent on record that no tracked process has. What an agent
-// started elsewhere, such as a background command, also has the city's mark but
-// an id of its own; it is left alone. endStrays runs once, before the first
+// session id of an agent on record that no tracked process has. Processes that
+// an agent started elsewhere, such as background commands, also have the city's
+// mark but an id of their own; they are left alone. endStrays runs once, before the first
 // start, so that no agent runs twice.
 func (ob *observer) endStrays(city string, incarnations map[string]bool) {
 	scan, ok := runtime.As[runtime.ProcessTableScanner](ob.p)

@@ -180,8 +180,8 @@ func (p *Progress) GiveUp(now time.Time, why string) error {
 	return nil
 }
 
-// Recover brings it to its state after its lease holder crashed. What may have
-// been typed stays as it is: only the screen shows whether it was.
+// Recover sets the state after its lease holder crashed. A message that may have
+// been typed keeps its state: only the screen shows whether it was.
 func (p *Progress) Recover(now time.Time) {
 	if p.State == Leased {
 		p.to(Pending, now, p.Detail)

@@ -239,22 +239,22 @@ func TestRingTakesOutputDuringASearch(t *testing.T) {
 
 func TestRingRefusesAnotherFile(t *testing.T) {
 	if _, err := newRing(&disk{data: bytes.Repeat([]byte("x"), 5000)}); !errors.Is(err, errRing) {
-		t.Fatalf("a file that is no ring: %v", err)
+		t.Fatalf("a file that is not a ring: %v", err)
 	}
 }
 
 func TestRingOpenLine(t *testing.T) {
 	r, _ := newRing(&disk{})
 	if r.OpenLine() {
-		t.Error("no output has no open line")
+		t.Error("no output has an open line")
 	}
 	r.Write([]byte("name: "), 0)
 	if !r.OpenLine() {
-		t.Error("a prompt is an open line")
+		t.Error("a prompt is not an open line")
 	}
 	r.Write([]byte("x\n"), 6)
 	if r.OpenLine() {
-		t.Error("a line end is no open line")
+		t.Error("a line end counts as an open line")
 	}
 }
 

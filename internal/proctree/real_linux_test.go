@@ -216,7 +216,7 @@ func TestMatchesRealProcesses(t *testing.T) {
 	}{
 		{"script by its shebang", []string{script}, []string{"my-agent.sh", "my-agent", "bash"}, []string{"my", "agent", script}, ""},
 		{"script of an interpreter", []string{"bash", script}, []string{"my-agent", "bash"}, []string{"sh"}, ""},
-		{"code is no script", []string{"bash", "-c", "echo; read", "my-agent"}, []string{"bash"}, []string{"my-agent", "echo"}, ""},
+		{"code is not a script", []string{"bash", "-c", "echo; read", "my-agent"}, []string{"bash"}, []string{"my-agent", "echo"}, ""},
 		{"executable that was removed", []string{copied, "-c", "echo; read"}, []string{"copied tool"}, []string{"bash", "copied"}, copied},
 	}
 	for _, c := range cases {

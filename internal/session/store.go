@@ -268,8 +268,8 @@ func (b *Store) writer() {
 // retryWrite is the pause after a failed write.
 const retryWrite = time.Second
 
-// flush writes what is pending. What could not be written is kept, the newest
-// of each key, and retried: it is lost only if the program ends.
+// flush writes the pending records. If that fails it keeps the newest of each
+// key and retries: they are lost only if the program ends.
 func (b *Store) flush() {
 	b.mu.Lock()
 	group, t, list := b.pending, b.commit, b.events

@@ -616,7 +616,7 @@ func TestStatusRulesAboutMovement(t *testing.T) {
 	r.is("idle") // a title is set by the program: at once
 }
 
-// TestConversationIsNotBelieved: text above the composer is no evidence, except
+// TestConversationIsNotBelieved: text above the composer is not evidence, except
 // the line right above it while that moves.
 func TestConversationIsNotBelieved(t *testing.T) {
 	r := newRig(t)

@@ -7,8 +7,8 @@ import (
 )
 
 // Activity returns what the program of a session is doing, from evidence only;
-// ActivityUnknown without any. It replies within 250 ms of output. ErrNotFound if there
-// is no session.
+// ActivityUnknown without any. It replies within 250 ms of output. ErrNotFound if the
+// session does not exist.
 func (c *Client) Activity(ctx context.Context, name string) (api.Activity, error) {
 	var out api.Activity
 	err := c.call(ctx, "GET", sessionPath(name, "/activity"), nil, &out)

@@ -32,8 +32,8 @@ func (rs *readers) wanted() bool {
 	return r.Follow && !r.Background && !r.Status.Ended()
 }
 
-// Output returns where the session of a command writes its output; ErrNotFound if there
-// is no such command.
+// Output returns where the session of a command writes its output; ErrNotFound for an
+// unknown command.
 func (c *Commands) Output(id string) (*Output, error) {
 	cmd, err := c.Find(id)
 	if err != nil {

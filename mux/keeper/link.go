@@ -184,8 +184,8 @@ func (l *Link) undo(id string, r linkReply) {
 	_ = l.Conn.send(kindForget, fields(nil).num(tagSeq, 0).str(tagID, id)) // the reply is dropped
 }
 
-// request sends one request and waits for its reply; ErrKeeperFrozen if there
-// is none in time.
+// request sends one request and waits for its reply; ErrKeeperFrozen if it does
+// not come in time.
 func (l *Link) request(kind uint16, f fields, fds ...int) (linkReply, error) {
 	ch := make(chan linkReply, 1)
 	l.mu.Lock()

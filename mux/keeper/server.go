@@ -115,7 +115,7 @@ func (k *keeper) writePID(pid int) {
 const ServerKilled = "killed"
 
 // killedFails bounds the failures counted for a server that was killed from
-// outside, which is no reason for a long pause.
+// outside, which does not call for a long pause.
 const killedFails = 7
 
 // serverEnded starts the next server or ends the keeper; killed means that the

@@ -55,10 +55,10 @@ func TestExecClaim(t *testing.T) {
 		t.Fatalf("the claim was lost: %+v, %v", list, err)
 	}
 	if len(away()) != 0 {
-		t.Error("an owner that is here is away")
+		t.Error("a connected owner counts as away")
 	}
 	if err := c.SettleDeliveries(ctx, first.Batch, "typed", ""); !errors.Is(err, api.ErrRequest) {
-		t.Errorf("a state that is none: %v", err)
+		t.Errorf("an invalid state: %v", err)
 	}
 	if err := c.SettleDeliveries(ctx, first.Batch, process.Pending, "blocked"); err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ const (
 )
 
 // input is the way into a session's terminal. Every writer holds the lock, granted in
-// the order of arrival, while its bytes must stay together. What the program does not
-// read stays with the writer, who waits; only the terminal's own replies are buffered.
+// the order of arrival, while its bytes must stay together. If the program does not read,
+// the writer waits; only the terminal's own replies are buffered.
 //
 // session.mu guards all but the lock.
 type input struct {

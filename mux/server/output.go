@@ -9,7 +9,7 @@ import (
 // output is where the output of a background command goes. session.mu guards it.
 type output struct {
 	s       *session
-	sink    *exec.Output  // nil if the session is none
+	sink    *exec.Output  // nil if the session is not of a background command
 	resumed chan struct{} // closed when output is read again; nil without a waiter
 }
 

@@ -97,7 +97,7 @@ func TestPlantedState(t *testing.T) {
 			x.t.Cleanup(func() { l.Close() })
 			x.give(x.p.Socket)
 		},
-		"a pid that is no server's": func(x *planted) { x.state() },
+		"a pid that is not a server's": func(x *planted) { x.state() },
 	}
 	for name, plant := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestPlantedState(t *testing.T) {
 					c.Close()
 					t.Errorf("%s: it works", what)
 				case errors.Is(err, api.ErrStateDir), what == "dial" && errors.Is(err, api.ErrNoServer):
-				case name == "a pid that is no server's" && ctx.Err() != nil:
+				case name == "a pid that is not a server's" && ctx.Err() != nil:
 				default:
 					t.Errorf("%s: %v", what, err)
 				}

@@ -192,8 +192,8 @@ func (st *storage) recordUpTo(limit int64) {
 }
 
 // keep takes the journal's output into the recording and the ring of a background
-// command before the screen is fed: a screen that panics loses none of it. What they
-// already have, because the server was killed after it, is left out. mu is held.
+// command before the screen is fed: a screen that panics loses none of it. It leaves out
+// output that they have already, which a killed server wrote. mu is held.
 func (st *storage) keep() {
 	s := st.s
 	if s.output.sink != nil {

@@ -183,7 +183,7 @@ func TestOddAnswers(t *testing.T) {
 		"blank":     {`echo " true"; exit 0`, `" true\n"`},
 		"nothing":   {`exit 0`, `""`},
 		"both":      {`printf 'true\nfalse\n'; exit 0`, `"true\nfalse\n"`},
-		"no UTF-8":  {`printf 'tr\377ue'; exit 0`, `"tr\xffue"`},
+		"not UTF-8": {`printf 'tr\377ue'; exit 0`, `"tr\xffue"`},
 		"escape":    {`printf '\033[31mtrue'; exit 0`, `\x1b`},
 		"status 3":  {`echo out of order >&2; exit 3`, "out of order (exit status 3)"},
 		"killed":    {`kill -KILL $$`, "exit status 137"},

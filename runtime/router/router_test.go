@@ -95,7 +95,7 @@ func TestHybridFollowsTheName(t *testing.T) {
 		t.Errorf("a transport against the name: %v", err)
 	}
 	if _, err := router.Hybrid(nil, "a", "b", []string{"["}); err == nil {
-		t.Error("no error for a pattern that is none")
+		t.Error("no error for an invalid pattern")
 	}
 }
 

@@ -19,7 +19,7 @@ const AfterStart = 300 * time.Millisecond
 // pays: about a hundred requests.
 const Worth = 512 << 10
 
-// after is how long there must be no work.
+// after is how long a daemon must be idle.
 const after = 2 * time.Second
 
 // Trimmer gives memory back once a daemon is idle after much work. It has one

@@ -65,7 +65,9 @@ func (s *session) nudgeAgent(ctx context.Context, r api.NudgeRequest) (api.Recei
 	for {
 		var rec api.Receipt
 		err := s.withHost(ctx, func(h *control.Client) (err error) {
-			rec, err = askAgent(ctx, h, r, late.C)
+			if rec, err = askAgent(ctx, h, r, late.C); err == nil && rec.State == api.Refused {
+				rec.Typed = remembers(ctx, h, r.ID, rec)
+			}
 			return err
 		})
 		var refused *control.Error
@@ -132,6 +134,13 @@ func askAgent(ctx context.Context, h *control.Client, r api.NudgeRequest, late <
 	case <-time.After(hostSent):
 		return api.Receipt{State: api.Unverified, Detail: "the agent's host does not say what became of it", Typed: true}, nil
 	}
+}
+
+// remembers reports whether the host keeps a refusal as the outcome of the id: the agent
+// itself refused the message, and asking again gives the same.
+func remembers(ctx context.Context, h *control.Client, id string, rec api.Receipt) bool {
+	again, err := h.Nudge(ctx, control.Nudge{ID: id, Queue: true}) // without content it is a question
+	return err == nil && again.State == rec.State && again.Detail == rec.Detail
 }
 
 // receiptOf translates a host's receipt. Typed is set if the message is not to be sent again.

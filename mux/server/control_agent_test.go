@@ -190,6 +190,25 @@ func TestControlQueue(t *testing.T) {
 	}
 }
 
+// TestControlQueueRefusal: what the agent itself refused is not offered again.
+func TestControlQueueRefusal(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	_, out := startControlHost(t, c, "agent", "on")
+	tell(t, c, "agent", "idle")
+	it, err := c.Enqueue(t.Context(), api.QueueRequest{Target: "agent", Text: "bad"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err = c.AwaitQueued(t.Context(), it.ID)
+	if err != nil || it.State != api.QueueDead || it.Tries != 1 || !strings.Contains(it.Detail, "the agent refused it") {
+		t.Errorf("%+v, %v", it, err)
+	}
+	if lines := got(t, out); !slices.Equal(lines, []string{`"bad"`}) {
+		t.Errorf("the agent got %q", lines)
+	}
+}
+
 // TestControlQuestion: the host's question is shown, and answered by its label.
 func TestControlQuestion(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,8 @@ import (
 const controlHostVar = "MUX_TEST_CONTROL"
 
 // controlHost is the host. A message to its idle agent is submitted, and written to the
-// file in MUX_TEST_OUT; the receipt of one that begins with "hold" waits for the line "go".
+// file in MUX_TEST_OUT; the receipt of one that begins with "hold" waits for the line "go",
+// and one that begins with "bad" is refused.
 type controlHost struct {
 	server *control.Server
 	nonce  string
@@ -216,6 +217,9 @@ func (h *controlHost) try(n control.Nudge) *control.Receipt {
 func (h *controlHost) send(n control.Nudge) {
 	fmt.Fprintf(h.out, "%q\n", n.Blocks[0].Text)
 	h.sent[n.ID] = control.Receipt{State: control.StateSubmitted, Detail: "read by the agent"}
+	if strings.HasPrefix(n.Blocks[0].Text, "bad") {
+		h.sent[n.ID] = control.Receipt{State: control.StateRefused, Detail: "the agent refused it"}
+	}
 	h.held = strings.HasPrefix(n.Blocks[0].Text, "hold")
 }
 

@@ -113,7 +113,7 @@ func addUsage(facts *display.Table, a *runtime.Activity, now time.Time) {
 			facts.Add("context", text)
 		}
 		if u.Currency != "" {
-			facts.Add("cost", strconv.FormatFloat(u.Cost, 'f', -1, 64)+" "+u.Currency)
+			facts.Add("cost", strconv.FormatFloat(u.Cost, 'f', 4, 64)+" "+u.Currency)
 		}
 	}
 	if t := a.LastTurn; t != nil {

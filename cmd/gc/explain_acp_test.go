@@ -87,7 +87,7 @@ func TestExplainOverACP(t *testing.T) {
 	for _, want := range []string{
 		"acp: claude-agent-acp", `acceptEdits: it may act without asking: in mode "acceptEdits"`, `it asks in mode "default"`, "big",
 		"deny delete; allow execute:go test *; else ask; it covers only what the agent asks, and is not a sandbox",
-		"1200 of 200000 tokens", "0.25 USD", "end_turn after 3.2s", "gc, over acp", "db, over acp",
+		"1200 of 200000 tokens", "0.2500 USD", "end_turn after 3.2s", "gc, over acp", "db, over acp",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)

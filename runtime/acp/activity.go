@@ -5,6 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"gascity.dev/gc/internal/acp/control"
@@ -26,6 +29,36 @@ func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity,
 		return runtime.Activity{}, fmt.Errorf("activity of %s: %w", name, err)
 	}
 	return activityOf(st), nil
+}
+
+// atOnce is how many hosts Activities asks at the same time.
+const atOnce = 16
+
+// Activities implements runtime.ManyActivities: the base knows when there was output,
+// the hosts know what their agents are doing.
+func (p *Provider) Activities(ctx context.Context, names []string) (map[string]runtime.SessionActivity, error) {
+	out, err := p.Around.Activities(ctx, names)
+	var mu sync.Mutex
+	var asked sync.WaitGroup
+	free := make(chan struct{}, atOnce)
+	for _, name := range slices.Collect(maps.Keys(out)) {
+		asked.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			a, err := p.Activity(ctx, name)
+			if err != nil {
+				return // what the base says is as good as it gets
+			}
+			a.Sources = nil
+			mu.Lock()
+			defer mu.Unlock()
+			s := out[name]
+			s.Activity = a
+			out[name] = s
+		})
+	}
+	asked.Wait()
+	return out, err
 }
 
 func activityOf(st control.State) runtime.Activity {

@@ -254,6 +254,9 @@ func TestTurn(t *testing.T) {
 		t.Errorf("turn: %+v", l)
 	}
 	r.shows("you said hello")
+	if lines := r.entries(); !strings.HasPrefix(lines[len(lines)-1], "turn") || !strings.Contains(lines[len(lines)-2], "you said hello") {
+		t.Errorf("what the turn said does not stand before its end: %q", lines)
+	}
 	if again := r.send("m1", "hello"); again.State != control.StateSubmitted {
 		t.Errorf("the same id again: %+v", again)
 	}

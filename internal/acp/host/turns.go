@@ -272,6 +272,7 @@ func (t *turns) close(end *control.Turn) {
 	if end.Error != "" {
 		t.h.conv.AddNotice(end.Error)
 	}
+	t.h.record.items(t.h.conv) // what the turn said stands before its end
 	t.h.record.turn(end)
 	t.h.changed()
 }

@@ -137,9 +137,10 @@ var arrows = map[string][]string{
 		"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "internal/agent", "internal/controller/api",
 		"mux/api", "mux/client", "runtime",
 	},
-	"cmd/gc/internal/words": {"cmd/gc/internal/display", "internal/controller/api", "mux/api", "runtime"},
-	"cmd/gc/internal/cli":   {"cmd/gc/internal/display", "internal/agent", "internal/config", "internal/controller/api", "internal/nearest", "internal/trust", "mux/api", "mux/attach", "mux/keys", "runtime"},
-	"cmd/gc-mcp":            {"internal/mcp", "mux/client", "mux/api"},
+	"cmd/gc/internal/report": {"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/words", "internal/controller/api"},
+	"cmd/gc/internal/words":  {"cmd/gc/internal/display", "internal/controller/api", "mux/api", "runtime"},
+	"cmd/gc/internal/cli":    {"cmd/gc/internal/display", "internal/agent", "internal/config", "internal/controller/api", "internal/nearest", "internal/trust", "mux/api", "mux/attach", "mux/keys", "runtime"},
+	"cmd/gc-mcp":             {"internal/mcp", "mux/client", "mux/api"},
 }
 
 // helpers are packages for tests and benchmarks; they may import anything.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/cmd/gc/internal/report"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
@@ -268,7 +269,7 @@ func runRigResume(ctx context.Context, a *app, names []string) error {
 	if err != nil {
 		return err
 	}
-	a.warnSuspended(status, func(ag cityapi.AgentStatus) bool {
+	report.Suspended(&a.Console, status, func(ag cityapi.AgentStatus) bool {
 		for _, n := range names {
 			if strings.HasPrefix(ag.Name, n+"/") {
 				return true

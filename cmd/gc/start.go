@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/report"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -262,61 +262,6 @@ func (a *app) showStarted(ctx context.Context, s cityapi.Status) error {
 	if err := a.printStatus(ctx, s, cli.Listing{}); err != nil {
 		return err
 	}
-	a.sayUnchecked(s)
-	return a.sayBad(s)
-}
-
-// sayBad explains the agents that have a problem, and fails if there are any.
-func (a *app) sayBad(s cityapi.Status) error {
-	bad := 0
-	for _, ag := range s.Agents {
-		again := ag.State == cityapi.StateStarting && s.Controller.Since != nil &&
-			ag.LastExit != nil && ag.LastExit.Time.After(*s.Controller.Since)
-		if again || ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.Error != "" {
-			a.explainAgent(ag)
-			bad++
-		}
-		if ag.Warning != "" {
-			a.Warn("agent %s: %s", ag.Name, ag.Warning)
-		}
-	}
-	if bad > 0 {
-		return cli.Quiet(cli.ExitFailure)
-	}
-	return nil
-}
-
-// sayUnchecked names the agents that run everything without asking, on one line.
-func (a *app) sayUnchecked(s cityapi.Status) {
-	var names []string
-	for _, ag := range s.Agents {
-		if ag.Unchecked && ag.State != cityapi.StateSuspended {
-			names = append(names, display.Line(ag.Name))
-		}
-	}
-	if len(names) > 0 {
-		fmt.Fprintf(a.Err, "%s: these agents run everything without asking: %s\n", cli.Program, strings.Join(names, ", "))
-	}
-}
-
-// explainAgent prints why an agent has a problem: its last screen, the cause and a
-// hint.
-func (a *app) explainAgent(ag cityapi.AgentStatus) {
-	if ag.LastScreen != "" {
-		fmt.Fprintln(a.Err, display.Text(ag.LastScreen))
-	}
-	why, hint := ag.Error, ag.Hint
-	switch {
-	case why == "" && ag.LastExit != nil && ag.State == cityapi.StateStarting:
-		why = "ended (" + ag.LastExit.Status() + ") and is being restarted"
-		hint = cmp.Or(hint, "gc status shows the progress")
-	case why == "" && ag.LastExit != nil:
-		why = string(ag.State) + " (" + ag.LastExit.Status() + ")"
-	case why == "":
-		why = string(ag.State)
-	}
-	if hint == "" {
-		hint = "gc restart " + ag.Name + " tries again"
-	}
-	cli.PrintError(a.Err, "agent "+ag.Name+": "+why, hint)
+	report.Unchecked(&a.Console, s)
+	return report.Problems(&a.Console, s)
 }

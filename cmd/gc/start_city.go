@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/report"
 	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -95,7 +96,7 @@ func awaitRunning(ctx context.Context, dir string) (cityapi.Status, error) {
 
 func (a *app) showRunning(ctx context.Context, dir string, s cityapi.Status) error {
 	fmt.Fprintf(a.Err, "city %s is already running\n", display.Line(s.City))
-	a.warnMoved(dir, s)
+	report.Moved(&a.Console, dir, s)
 	return a.printStatus(ctx, s, cli.Listing{})
 }
 

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"gascity.dev/gc/cmd/gc/internal/citylog"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/cmd/gc/internal/words"
+	"gascity.dev/gc/cmd/gc/internal/report"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
@@ -42,13 +41,13 @@ func (a *app) runForeground(ctx context.Context, opts controller.Options, o star
 	opts.BlockedTimeout, opts.FailOnBlocked = o.blockedTimeout, o.failOn == "blocked"
 	opts.Ready = func(s cityapi.Status) {
 		if result.status = s; !o.quiet {
-			a.sayUnchecked(s)
+			report.Unchecked(&a.Console, s)
 		}
 	}
 	stream := citylog.New(a.cityOutput(opts.City, o.json), opts.City.Name(), opts.Provider)
 	opts.Finished = func(ctx context.Context, s cityapi.Status) error {
 		stream.Finish(ctx)
-		result = runResult{s, a.lastLines(ctx, s), time.Now()}
+		result = runResult{s, lastLines(ctx, a.providers, s), time.Now()}
 		return nil
 	}
 	kill, stop := onSecondInterrupt()
@@ -97,7 +96,7 @@ func (a *app) runFailed(s cityapi.Status, err error) error {
 	case err != nil:
 		return err
 	}
-	return a.sayBad(s)
+	return report.Problems(&a.Console, s)
 }
 
 // failedAgent returns the exit status of the agent that failed first, and explains
@@ -106,7 +105,7 @@ func (a *app) failedAgent(s cityapi.Status, failed *controller.FailedError) erro
 	for _, ag := range s.Agents {
 		if ag.Name == failed.Agent {
 			ag.Hint = cmp.Or(ag.Hint, "gc start runs it again")
-			a.explainAgent(ag)
+			report.Problem(&a.Console, ag)
 		}
 	}
 	if failed.Code < 1 || failed.Code > 255 {
@@ -149,12 +148,5 @@ func (a *app) printResult(r runResult, asJSON bool) error {
 	if asJSON {
 		return display.NewMergedJSON(a.Out).Object(resultLine{time.Now().UTC(), "result", r.status})
 	}
-	t := display.Table{Width: a.Width(), Colour: a.Colours(a.Out)}
-	t.Add("AGENT", "RESULT", "TOOK", "RESTARTS", "LAST LINE")
-	for _, ag := range r.status.Agents {
-		text, c := words.Result(ag)
-		t.Add(ag.Name, text, words.Took(ag, r.at), strconv.Itoa(ag.Restarts), cmp.Or(words.Question(ag), r.last[ag.Session]))
-		t.Paint(1, c)
-	}
-	return t.Print(a.Out)
+	return report.Results(&a.Console, r.status, r.last, r.at)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/report"
 	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -87,26 +87,8 @@ func runStatus(ctx context.Context, a *app, o statusOptions) error {
 	if o.json {
 		return a.PrintJSON(status)
 	}
-	a.warnUncertain(status)
+	report.Uncertain(&a.Console, status)
 	return a.printStatus(ctx, status, o.Listing)
-}
-
-// warnUncertain says why the states of agents are uncertain, one line per reason.
-func (a *app) warnUncertain(s cityapi.Status) {
-	var reasons []string
-	about := map[string][]string{}
-	for _, ag := range s.Agents {
-		if !words.Uncertain(ag) {
-			continue
-		}
-		if about[ag.Error] == nil {
-			reasons = append(reasons, ag.Error)
-		}
-		about[ag.Error] = append(about[ag.Error], ag.Name)
-	}
-	for _, why := range reasons {
-		a.Warn("%s: %s", strings.Join(about[why], ", "), why)
-	}
 }
 
 // watchStatus repaints the status until ctx ends.
@@ -130,7 +112,7 @@ func watchStatus(ctx context.Context, a *app, l cli.Listing) error {
 			return nil
 		}
 		// CUP and ED, ECMA-48 8.3.21 and 8.3.39: go home, erase the rest.
-		if _, err := fmt.Fprintf(a.Out, "\x1b[H\x1b[J%s", a.fit(frame.String())); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "\x1b[H\x1b[J%s", fit(frame.String(), a.Height())); err != nil {
 			return err
 		}
 		select {
@@ -141,9 +123,8 @@ func watchStatus(ctx context.Context, a *app, l cli.Listing) error {
 	}
 }
 
-// fit cuts text to the height of the terminal, so that its top stays visible.
-func (a *app) fit(text string) string {
-	rows := a.Height()
+// fit cuts text to the rows of the terminal, so that its top stays visible.
+func fit(text string, rows int) string {
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	if rows < 3 || len(lines) < rows {
 		return text
@@ -164,7 +145,7 @@ func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 		if err != nil {
 			return cityapi.Status{}, err
 		}
-		return a.offlineStatus(ctx, city)
+		return offlineStatus(ctx, a.providers, city)
 	}
 	if errors.Is(err, cityapi.ErrAnotherUser) {
 		return cityapi.Status{}, err
@@ -175,22 +156,15 @@ func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 	defer c.Close()
 	status, err := c.Status(ctx)
 	if err == nil {
-		a.warnMoved(dir, status)
+		report.Moved(&a.Console, dir, status)
 	}
 	return status, err
 }
 
-// warnMoved warns if the city was moved while its controller was running.
-func (a *app) warnMoved(dir string, s cityapi.Status) {
-	if s.CityPath != cli.RealPath(dir) {
-		a.Warn("the city was moved here from %s while it was running: run %s stop, then %s start", s.CityPath, cli.Program, cli.Program)
-	}
-}
-
 // offlineStatus is the status of a city without a controller, from its provider.
-func (a *app) offlineStatus(ctx context.Context, city *config.City) (cityapi.Status, error) {
+func offlineStatus(ctx context.Context, providers *backend.Set, city *config.City) (cityapi.Status, error) {
 	c := backend.SelectedIn(city)
-	p, err := a.providers.New(c, city.Dir)
+	p, err := providers.New(c, city.Dir)
 	if err != nil {
 		return cityapi.Status{}, err
 	}
@@ -206,7 +180,7 @@ const lastLinesTime = 2 * time.Second
 
 // lastLines is the last line of each session's screen, if it can be read in time.
 // Sessions in a mux take one request.
-func (a *app) lastLines(ctx context.Context, s cityapi.Status) map[string]string {
+func lastLines(ctx context.Context, providers *backend.Set, s cityapi.Status) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, lastLinesTime)
 	defer cancel()
 	last := map[string]string{}
@@ -215,7 +189,7 @@ func (a *app) lastLines(ctx context.Context, s cityapi.Status) map[string]string
 			last[ag.Session] = display.Line(ag.LastLine)
 		}
 	}
-	p, err := a.providers.New(backend.Choice{Name: s.SessionProvider, Origin: "the city"}, s.CityPath)
+	p, err := providers.New(backend.Choice{Name: s.SessionProvider, Origin: "the city"}, s.CityPath)
 	if err != nil {
 		return last
 	}
@@ -265,50 +239,8 @@ var statusOrders = cli.Orders[cityapi.AgentStatus]{
 	"since":    func(a, b cityapi.AgentStatus) int { return words.Since(b).Compare(words.Since(a)) },
 }
 
-// printStatus prints the status as a table.
+// printStatus prints the city and its agents.
 func (a *app) printStatus(ctx context.Context, s cityapi.Status, l cli.Listing) error {
-	a.sayCity(s)
-	last := a.lastLines(ctx, s)
-	now := time.Now()
-	t := a.Table(l)
-	header := []string{"AGENT", "STATE", "SINCE", "STATUS", "RESTARTS", "LAST LINE"}
-	if l.Wide() {
-		header = []string{"AGENT", "STATE", "SINCE", "STATUS", "STATUS SINCE", "UP", "OUTPUT", "RESTARTS", "SESSION", "PROVIDER", "PERMISSIONS", "LAST LINE"}
-	}
-	t.Add(header...)
-	for _, ag := range s.Agents {
-		line, restarts := cmp.Or(words.Question(ag), last[ag.Session]), strconv.Itoa(ag.Restarts)
-		if l.Wide() {
-			t.Add(ag.Name, words.State(ag), words.Ago(ag.Since, now), words.Activity(ag), display.Ago(words.ActivitySince(ag), now), words.Up(ag, now), words.Ago(ag.LastActivity, now),
-				restarts, cmp.Or(ag.Session, "-"), cmp.Or(ag.Provider, "-"), cmp.Or(ag.Permissions, "-"), line)
-		} else {
-			t.Add(ag.Name, words.State(ag), display.Ago(words.Since(ag), now), words.Activity(ag), restarts, line)
-		}
-		t.Paint(1, words.StateColour(ag))
-		t.Paint(3, words.ActivityColour(ag))
-	}
-	return t.Print(a.Out)
-}
-
-// sayCity prints facts about the whole city.
-func (a *app) sayCity(s cityapi.Status) {
-	if s.Controller.PID != 0 {
-		fmt.Fprintf(a.Err, "city %s: controller pid %d, up %s\n", display.Line(s.City), s.Controller.PID, words.Ago(s.Controller.Since, time.Now()))
-	} else {
-		fmt.Fprintf(a.Err, "city %s: no controller (%s start)\n", display.Line(s.City), cli.Program)
-	}
-	if s.Suspended {
-		fmt.Fprintf(a.Err, "the city is suspended; %s resume starts it again\n", cli.Program)
-	}
-	if s.ConfigError != "" {
-		a.Warn("using the old config: %s", s.ConfigError)
-	}
-	if s.StoreError != "" {
-		a.Warn("cannot save the city's records: %s", s.StoreError)
-	}
-	for _, p := range s.Pools {
-		if p.Error != "" {
-			a.Warn("pool %s: check failed: %s; keeping the minimum of %d", p.Name, p.Error, p.Min)
-		}
-	}
+	report.City(&a.Console, s)
+	return report.Agents(&a.Console, s, lastLines(ctx, a.providers, s), l)
 }

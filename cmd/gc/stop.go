@@ -14,6 +14,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/report"
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -196,6 +197,6 @@ func runRestart(ctx context.Context, a *app, names []string) error {
 	if err != nil {
 		return err
 	}
-	a.warnSuspended(status, func(ag cityapi.AgentStatus) bool { return isAmong(ag, names) })
+	report.Suspended(&a.Console, status, func(ag cityapi.AgentStatus) bool { return isAmong(ag, names) })
 	return nil
 }

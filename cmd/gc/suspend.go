@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
-	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/cmd/gc/internal/words"
+	"gascity.dev/gc/cmd/gc/internal/report"
 	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
@@ -90,7 +88,7 @@ func runResume(ctx context.Context, a *app, names []string) error {
 	if err != nil {
 		return err
 	}
-	a.warnSuspended(status, func(ag cityapi.AgentStatus) bool {
+	report.Suspended(&a.Console, status, func(ag cityapi.AgentStatus) bool {
 		return len(names) == 0 || isAmong(ag, names)
 	})
 	return nil
@@ -104,16 +102,4 @@ func isAmong(ag cityapi.AgentStatus, names []string) bool {
 		}
 	}
 	return false
-}
-
-// warnSuspended warns about suspended agents, with a hint for each.
-func (a *app) warnSuspended(s cityapi.Status, about func(cityapi.AgentStatus) bool) {
-	for _, ag := range s.Agents {
-		if ag.SuspendedBy == "" || !about(ag) {
-			continue
-		}
-		why, hint := words.Suspended(ag)
-		a.Warn("%s is still suspended %s", ag.Name, why)
-		fmt.Fprintf(a.Err, "hint: %s\n", display.Line(cli.Named(hint)))
-	}
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
+	"gascity.dev/gc/internal/acp/acpsh"
+	"gascity.dev/gc/internal/acp/host"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
@@ -38,10 +40,13 @@ func TestMain(m *testing.M) {
 	if subprocess.IsParent(os.Args) {
 		testenv.Exit(subprocess.RunParent())
 	}
+	if host.Is(os.Args) {
+		testenv.Exit(host.Run(os.Args))
+	}
 	if strings.HasSuffix(os.Args[0], ".test") { // and is not gc in a script
 		testenv.SideBySide(4) // they wait for programs most of their time
 	}
-	testscript.Main(m, map[string]func(){"gc": main, "gctl": main})
+	testscript.Main(m, map[string]func(){"gc": main, "gctl": main, "acpsh": func() { os.Exit(acpsh.Main(os.Args)) }})
 }
 
 func TestScripts(t *testing.T) {

@@ -62,7 +62,7 @@ func (l *loop) recipient(ag *agentState) plan.Recipient {
 	s, r := &ag.seen, &ag.seen.Record
 	to := plan.Recipient{Foreign: ag.foreign, NotBefore: ag.typing.notBefore}
 	if !ag.foreign && s.Presence != plan.Unknown {
-		to.ID = r.ID
+		to.ID, to.Continues = r.ID, r.Continues
 	}
 	free := ag.spec != nil && ag.op.name == ""
 	to.Ready = free && s.Presence == plan.Alive && !ag.typing.busy && s.Drain.Since.IsZero()

@@ -72,6 +72,12 @@ func converse(r *session.Record, s *agent.Spec, selected string) (id string, res
 		r.Conversation, r.Conversed = "", false
 	}
 	r.Resumed = r.Conversation != "" && r.Conversed
+	switch { // r.Epoch is the new incarnation's
+	case !r.Resumed || !acp:
+		r.Continues = 0
+	case r.Continues == 0:
+		r.Continues = r.Epoch - 1
+	}
 	switch {
 	case r.Resumed:
 	case acp:

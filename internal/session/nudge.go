@@ -35,8 +35,8 @@ type Nudge struct {
 	Detail    string        `json:"detail,omitempty"`  // why it is waiting or was given up
 	Changed   string        `json:"changed,omitempty"` // as in the receipt
 
-	// The incarnation that it is for, and no other; empty: the next one that can
-	// take it.
+	// The incarnation that it is for, or one that continues its conversation over
+	// ACP; empty: the next one that can take it.
 	SessionID string `json:"sessionId,omitempty"`
 	Epoch     int64  `json:"epoch,omitempty"`
 
@@ -91,12 +91,14 @@ func (n *Nudge) Open() bool { return n.State == NudgeQueued }
 
 // Fenced returns why a queued nudge must not be delivered: it has expired, or
 // the incarnation that it is for is gone. sessionID is the running incarnation,
-// "" if unknown. The result is "" if the nudge may be delivered.
-func (n *Nudge) Fenced(now time.Time, sessionID string) string {
+// "" if unknown; continues is its Record.Continues. The result is "" if the nudge
+// may be delivered.
+func (n *Nudge) Fenced(now time.Time, sessionID string, continues int64) string {
 	switch {
 	case !n.Open():
 	case !now.Before(n.Expires):
 		return "expired: " + n.Detail
+	case continues > 0 && n.Epoch >= continues:
 	case n.SessionID != "" && sessionID != "" && n.SessionID != sessionID:
 		return "the session it was for has ended"
 	}

@@ -33,6 +33,10 @@ type Record struct {
 	Conversed    bool   `json:"conversed,omitempty"`   // an incarnation with it became ready
 	Resumed      bool   `json:"resumed,omitempty"`     // the newest incarnation resumed it
 
+	// Continues is the first epoch of the conversation over ACP that the newest
+	// incarnation resumed: messages for those since then are for it, too. 0: none.
+	Continues int64 `json:"continues,omitempty"`
+
 	Served   bool `json:"served,omitempty"`   // the newest incarnation was seen to take messages
 	Finished bool `json:"finished,omitempty"` // it ended with 0 after its prompt; see Finish
 	Turns    int  `json:"turns,omitempty"`    // ended turns of the newest incarnation, over ACP

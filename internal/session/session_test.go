@@ -166,7 +166,7 @@ func TestEventsAreCapped(t *testing.T) {
 // fence gives up a nudge that is fenced, as the controller does, and reports
 // whether it did.
 func fence(n *Nudge, now time.Time, sessionID string) bool {
-	why := n.Fenced(now, sessionID)
+	why := n.Fenced(now, sessionID, 0)
 	return why != "" && n.GiveUp(now, why) == nil
 }
 
@@ -177,6 +177,13 @@ func TestNudgeLife(t *testing.T) {
 	n := fresh()
 	if fence(n, noon, "s") || fence(n, noon, "") || !fence(n, noon, "other") || n.State != NudgeDead || n.Detail == "" {
 		t.Errorf("fence: %+v", n)
+	}
+	for continues, dead := range map[int64]bool{0: true, 3: false, 4: false, 5: true} {
+		n = fresh()
+		n.Epoch = 4
+		if why := n.Fenced(noon, "other", continues); (why != "") != dead {
+			t.Errorf("of epoch 4, for an incarnation that continues %d: %q", continues, why)
+		}
 	}
 	if n = fresh(); !fence(n, noon.Add(time.Hour), "s") || n.State != NudgeDead {
 		t.Errorf("expiry: %+v", n)

@@ -153,6 +153,9 @@ func (a *agent) Authenticate(context.Context, acp.AuthenticateRequest) (acp.Auth
 }
 
 func (a *agent) NewSession(_ context.Context, r acp.NewSessionRequest) (acp.NewSessionResponse, error) {
+	if os.Getenv("ACPSH") == "login" {
+		return acp.NewSessionResponse{}, acp.NewAuthRequired(nil)
+	}
 	id := acp.SessionId(rand.Text())
 	if err := a.open(id, r.Cwd); err != nil {
 		return acp.NewSessionResponse{}, err
@@ -161,6 +164,9 @@ func (a *agent) NewSession(_ context.Context, r acp.NewSessionRequest) (acp.NewS
 }
 
 func (a *agent) ResumeSession(_ context.Context, r acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error) {
+	if os.Getenv("ACPSH") == "forgets" {
+		return acp.ResumeSessionResponse{}, &acp.RequestError{Code: -32602, Message: "no previous sessions found for this project"}
+	}
 	if err := a.open(r.SessionId, r.Cwd); err != nil {
 		return acp.ResumeSessionResponse{}, err
 	}

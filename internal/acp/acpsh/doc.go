@@ -9,6 +9,9 @@
 // "chose LABEL". The agent has the modes ask and code, the models small and large, the
 // commands /review and /reset, and resumes every session.
 //
+// The environment variable ACPSH changes it: with "forgets" it resumes no session, with
+// "login" it requires authentication.
+//
 // Only tests import it. A test binary becomes the agent:
 //
 //	func TestMain(m *testing.M) {

@@ -151,6 +151,14 @@ func (a *scripted) prompt(id json.RawMessage, text string) {
 		a.say("working")
 		<-a.cancel
 		reason = "cancelled"
+	case "FALL": // dies once there is a file "fall"
+		a.say("working")
+		for {
+			if _, err := os.Stat("fall"); err == nil {
+				os.Exit(7)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
 	case "STUCK":
 		a.say("working")
 		select {}

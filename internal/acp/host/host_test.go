@@ -541,7 +541,7 @@ func TestFailedStarts(t *testing.T) {
 func TestDeathInATurn(t *testing.T) {
 	r := start(t, setup{})
 	r.ready()
-	if got := r.send("m", "DIE"); got.State != control.StateDead && got.State != control.StateSubmitted {
+	if got := r.send("m", "DIE"); got.State != control.StateDead {
 		t.Errorf("%+v", got)
 	}
 	<-r.ended
@@ -554,6 +554,49 @@ func TestDeathInATurn(t *testing.T) {
 	}
 	if text := next.text(); strings.Contains(text, "replayed") {
 		t.Errorf("the replay is shown:\n%s", text)
+	}
+	next.shows(`the agent ended while it worked on "DIE"; the message is not sent again`)
+	if got := next.send("m", "DIE"); got.State != control.StateDead {
+		t.Errorf("the receipt is then %+v", got)
+	}
+}
+
+// The next host delivers the messages that were queued when the agent died, but none
+// that somebody was told is lost.
+func TestDeathWithMessagesQueued(t *testing.T) {
+	r := start(t, setup{})
+	r.ready()
+	if got := r.send("m", "FALL"); got.State != control.StateSubmitted {
+		t.Errorf("%+v", got)
+	}
+	for _, id := range []string{"one", "two"} {
+		got, err := r.Nudge(t.Context(), control.Nudge{ID: id, Queue: true, Blocks: []control.Block{{Text: id}}})
+		if err != nil || got.State != control.StateQueued {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	lost := make(chan control.Receipt, 1)
+	waiter := control.NewClient(r.dial())
+	defer waiter.Close()
+	go func() {
+		got, _ := waiter.Nudge(t.Context(), control.Nudge{ID: "three", Blocks: []control.Block{{Text: "three"}}})
+		lost <- got
+	}()
+	r.until("three messages wait", func(s control.State) bool { return len(s.Queue) == 3 })
+	if err := os.WriteFile(filepath.Join(filepath.Dir(r.dir), "fall"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-lost; got.State != control.StateDead {
+		t.Errorf("the message that was waited for: %+v", got)
+	}
+	<-r.ended
+	next := start(t, setup{launch: control.Launch{Dir: r.dir}})
+	next.idle(2)
+	next.shows("you said two")
+	text := next.text()
+	one, two := strings.Index(text, "you said one"), strings.Index(text, "you said two")
+	if one < 0 || one > two || strings.Contains(text, "three") || strings.Contains(text, "you said FALL") {
+		t.Errorf("%s", text)
 	}
 }
 

@@ -256,17 +256,16 @@ func (t *turns) answered(a wire.Message) {
 		end.StopReason, end.Input, end.Output = clean(r.StopReason), r.Usage.Input, r.Usage.Output
 		t.heard()
 	}
+	t.finish(x.msg)
 	t.close(end)
 	t.next()
 }
 
 // close ends the open turn, and what belongs to it.
 func (t *turns) close(end *control.Turn) {
-	x := t.open
 	t.open, t.last = nil, end
 	t.ended++
 	t.h.asks.cancelAll("the turn has ended")
-	t.finish(x.msg)
 	t.save()
 	t.h.conv.EndTurn()
 	if end.Error != "" {
@@ -357,12 +356,17 @@ func (t *turns) recover() {
 	t.save()
 }
 
-// die gives the open message its outcome when the agent has ended.
+// die gives every message that somebody waits for its outcome when the agent has
+// ended. The one whose turn ran stays as it is: the next host reports it.
 func (t *turns) die() {
 	for _, m := range t.box.list {
-		for _, c := range m.wait {
-			c <- control.Receipt{State: control.StateDead, Detail: "the agent ended first"}
+		if len(m.wait) == 0 {
+			continue // a receipt was given, or the next host delivers it
 		}
-		m.wait = nil
+		m.settle(control.Receipt{State: control.StateDead, Detail: "the agent ended first"})
+		if m.Progress == waits { // so it must not be delivered
+			m.Progress, m.Blocks = finished, nil
+		}
 	}
+	t.save()
 }

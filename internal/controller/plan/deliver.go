@@ -20,6 +20,7 @@ const (
 // about which nothing is known.
 type Recipient struct {
 	ID        string    // the incarnation that runs, or ran last; "" if unknown
+	Continues int64     // of its record
 	Ready     bool      // it runs, and neither an operation, a drain nor another message is in flight
 	Foreign   bool      // a session that is not this city's has its name
 	IdleDown  bool      // it was stopped because it was idle, and may be started
@@ -48,7 +49,7 @@ func Deliveries(queue []*session.Nudge, to map[string]Recipient, now time.Time) 
 			continue
 		}
 		r := to[n.Agent]
-		if why := n.Fenced(now, r.ID); why != "" {
+		if why := n.Fenced(now, r.ID, r.Continues); why != "" {
 			out = append(out, Delivery{ActGiveUp, n, why})
 			continue
 		}

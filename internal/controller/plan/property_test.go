@@ -299,7 +299,7 @@ func TestDeliveriesKeepTheOrder(t *testing.T) {
 		}
 		first := map[string]string{}
 		for _, n := range queue {
-			fenced := n.Fenced(noon, to[n.Agent].ID) != ""
+			fenced := n.Fenced(noon, to[n.Agent].ID, to[n.Agent].Continues) != ""
 			kind := got[n.ID]
 			switch {
 			case n.State != session.NudgeQueued && kind != "":

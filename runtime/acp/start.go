@@ -33,7 +33,7 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 	if err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	defer os.Remove(file) // gone, once the host has read it
+	defer os.Remove(file) // if the host has not
 	if err := p.o.Base.Start(ctx, name, p.hosted(cfg, file)); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (r *refused) Error() string {
 
 func (r *refused) Is(target error) bool { return target == runtime.ErrSessionDiedDuringStartup }
 
-// As gives those who want it the form that has a screen.
+// As converts it to the error that has a screen.
 func (r *refused) As(target any) bool {
 	d, ok := target.(**runtime.StartupDeath)
 	if ok {

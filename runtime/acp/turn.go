@@ -34,7 +34,7 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 
 // Nudge implements runtime.Provider. It waits for the end of the running turn, and for
 // evidence that the agent has the message; a message that still waits when ctx ends is
-// taken back, and blocked.
+// withdrawn, and its receipt is blocked.
 func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
 	return p.nudge(ctx, name, content, control.Nudge{})
 }

@@ -44,7 +44,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// read takes the host's lines until the connection ends.
+// read reads the host's lines until the connection ends.
 func (c *Client) read() {
 	err := c.readAll()
 	c.conn.Close()
@@ -72,7 +72,7 @@ func (c *Client) readAll() error {
 	}
 }
 
-// dispatch hands a reply to the one who waits for it. Changes come in order.
+// dispatch passes a reply to its caller, and changes, in order, to the watcher.
 func (c *Client) dispatch(r Reply) {
 	c.mu.Lock()
 	call, watch := c.calls[r.Seq], c.watch
@@ -255,7 +255,7 @@ func newLines(r io.Reader) lines {
 	return lines{s}
 }
 
-// next decodes the next line into v. A line without its end is no line.
+// next decodes the next line into v. A line without its end does not count.
 func (l lines) next(v any) error {
 	if !l.r.Scan() {
 		if err := l.r.Err(); err != nil {

@@ -71,7 +71,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 	}
 }
 
-// A request that takes long does not hold up another one of the same connection.
+// A slow request does not delay another one of the same connection.
 func TestRequestsRunBesideEachOther(t *testing.T) {
 	release := make(chan struct{})
 	_, dial := serve(t, func(ctx context.Context, r control.Request) control.Reply {

@@ -18,11 +18,11 @@ type Handler func(ctx context.Context, r Request) Reply
 const (
 	maxClients  = 64               // connections at once
 	maxRequests = 32               // open requests of a connection
-	writeLimit  = 10 * time.Second // for a client to take a line
+	writeLimit  = 10 * time.Second // for a client to read a line
 )
 
 // Server serves the control protocol to processes of the same user. It keeps the
-// latest state and pushes it to those who watch.
+// latest state and pushes it to watchers.
 type Server struct {
 	version string
 	handle  Handler
@@ -44,7 +44,7 @@ func NewServer(version string, h Handler) *Server {
 	}
 }
 
-// Publish replaces the state and wakes those who watch. It never blocks.
+// Publish replaces the state and wakes the watchers. It never blocks.
 func (s *Server) Publish(st State) {
 	s.mu.Lock()
 	s.state = st
@@ -75,7 +75,7 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// admit counts a connection of the same user in.
+// admit counts a connection, if it is of the same user.
 func (s *Server) admit(conn net.Conn) bool {
 	if !sameUser(conn) {
 		return false
@@ -115,7 +115,7 @@ type peer struct {
 	mu   sync.Mutex // held for one line
 }
 
-// converse serves one connection until it ends. A line that is no request ends it.
+// converse serves one connection until it ends. A malformed line ends it.
 func (s *Server) converse(conn net.Conn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var open sync.WaitGroup
@@ -176,7 +176,7 @@ func (s *Server) current() (State, <-chan struct{}) {
 	return s.state, s.changed
 }
 
-// reply sends one line; a client that does not take it is cut off.
+// reply sends one line; a client that does not read it is disconnected.
 func (p *peer) reply(r Reply) {
 	if p.send(r) != nil {
 		p.conn.Close()

@@ -119,18 +119,18 @@ func (e *Error) Error() string { return e.Message }
 const (
 	PhaseStarting = "starting"
 	PhaseReady    = "ready"
-	PhaseFailed   = "failed" // State.Failure says why; the host waits a while to be asked, and ends
+	PhaseFailed   = "failed" // State.Failure says why; the host stays for a while, for queries, and ends
 	PhaseEnded    = "ended"  // the agent has ended
 )
 
-// State is everything that a host tells about its agent.
+// State is everything that a host reports about its agent.
 type State struct {
 	Version  uint64    `json:"version"` // grows with every change
 	Phase    string    `json:"phase"`
 	Failure  *Failure  `json:"failure,omitempty"`
 	Activity string    `json:"activity"`           // starting, idle, working, blocked
 	Kind     string    `json:"kind,omitempty"`     // blocked: permission, question, auth
-	Evidence string    `json:"evidence,omitempty"` // what the activity is known from
+	Evidence string    `json:"evidence,omitempty"` // the source of the activity
 	Since    time.Time `json:"since"`
 
 	Pending *Question `json:"pending,omitempty"` // the oldest open question

@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/internal/acp/protocol"
 )
 
-// Limits of what is kept.
+// Limits of a conversation.
 const (
 	maxItems = 500
 	maxBytes = 1 << 20 // of all items
@@ -15,7 +15,7 @@ const (
 	maxPlan  = 200     // steps
 )
 
-// textCut ends a text of which the rest is not kept.
+// textCut ends a text whose rest is not kept.
 const textCut = "\n[the rest is cut]\n"
 
 // Conversation is the state of one conversation.
@@ -87,7 +87,7 @@ func (c *Conversation) Running() int {
 // Title returns the conversation's title, "" if it has none.
 func (c *Conversation) Title() string { return c.title }
 
-// Usage returns what the conversation has used.
+// Usage returns the conversation's usage.
 func (c *Conversation) Usage() Usage { return c.usage }
 
 // Commands returns the agent's commands.
@@ -105,7 +105,7 @@ func (c *Conversation) AddNotice(text string) {
 	c.add(&entry{item: Item{Kind: Notice, Text: limited(prose(text), maxText), Done: true}})
 }
 
-// EndTurn says that a turn has ended, and with it everything that is open.
+// EndTurn ends a turn, and everything open in it.
 func (c *Conversation) EndTurn() {
 	for _, e := range c.entries {
 		if !e.item.Done {
@@ -117,7 +117,7 @@ func (c *Conversation) EndTurn() {
 	c.trim()
 }
 
-// Apply takes an update of the agent.
+// Apply applies an update of the agent.
 func (c *Conversation) Apply(u protocol.Update) {
 	switch u.Kind {
 	case protocol.UpdateUser:
@@ -150,7 +150,7 @@ func (c *Conversation) Apply(u protocol.Update) {
 	}
 }
 
-// unknown shows the name of an update that nobody knows, once in a row.
+// unknown shows the name of an unknown update, once in a row.
 func (c *Conversation) unknown(kind string) {
 	text := "[" + kind + "]"
 	if last := c.last(); kind == "" || last != nil && last.item.Kind == Notice && last.item.Text == text {

@@ -119,7 +119,7 @@ func TestChunksJoin(t *testing.T) {
 	}
 }
 
-// Some agents repeat the prompt; others tell of prompts that are not ours.
+// Some agents repeat the prompt; others report prompts that are not ours.
 func TestPromptsOfTheAgent(t *testing.T) {
 	const user = protocol.UpdateUser
 	c := New()

@@ -5,5 +5,5 @@
 // It owns no I/O, no clock and no lock: the host's goroutine is its only caller. Its
 // form follows the draft of protocol 2 (everything has an id and is updated by it),
 // whatever version the agent speaks. Texts are sanitised when they are stored, so
-// that whoever paints them can write them to a terminal.
+// that they can be written to a terminal.
 package conversation

@@ -1,6 +1,6 @@
 package conversation
 
-// Kind says what an item is.
+// Kind is the kind of an item.
 type Kind string
 
 // Kinds of items.
@@ -19,7 +19,7 @@ type Item struct {
 	ID      string // unique within the conversation
 	Kind    Kind
 	Text    string      // Prompt, Message, Thought, Notice: all chunks joined
-	By      string      // Prompt, Notice: who wrote it, "" if that is the host
+	By      string      // Prompt, Notice: the author, "" for the host
 	Tool    *Tool       // Call
 	Plan    []PlanEntry // Plan
 	Done    bool        // complete: a later chunk begins a new item
@@ -34,7 +34,7 @@ const (
 	ToolFailed    = "failed"
 )
 
-// Tool is a tool call with everything that its updates have said so far.
+// Tool is a tool call with everything from its updates so far.
 type Tool struct {
 	CallID    string
 	Kind      string // read, edit, delete, move, search, execute, think, fetch, other, or one that the protocol does not know
@@ -63,10 +63,10 @@ type PlanEntry struct {
 type Question struct {
 	ID      string // <incarnation>-<n>
 	Kind    string // "permission" or "question"
-	Title   string // one line: what is asked
-	Tool    *Tool  // Kind permission: the tool call, merged with what is known of it
+	Title   string // the question, in one line
+	Tool    *Tool  // Kind permission: the tool call, merged with earlier updates
 	Options []Option
-	Text    bool // it takes free text
+	Text    bool // accepts free text
 }
 
 // Option is one possible answer.
@@ -81,7 +81,7 @@ type Choice struct {
 	ID, Name, Description string
 }
 
-// Usage is what the conversation has used of its context, and what it cost.
+// Usage is the conversation's use of its context, and its cost.
 type Usage struct {
 	Used, Size int64 // tokens; 0 if unknown
 	Cost       float64

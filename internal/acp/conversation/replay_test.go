@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// replay does with a transcript what a host does with the messages.
+// replay processes a transcript as a host processes the messages.
 type replay struct {
 	c       *Conversation
 	methods map[string]protocol.PromptRequest // our open prompts, by id
@@ -138,7 +138,7 @@ func dumpTool(b *strings.Builder, t *Tool) {
 	}
 }
 
-// What real agents said gives the conversation that a person expects.
+// The messages of real agents become the conversation that a person expects.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("../testdata/transcripts/*.jsonl")
 	if err != nil || len(files) < 10 {

@@ -6,7 +6,7 @@ import (
 	"gascity.dev/gc/internal/acp/protocol"
 )
 
-// Limits of what an agent offers.
+// Limits of an agent's offers.
 const (
 	maxChoices  = 1000
 	maxCommands = 500
@@ -50,7 +50,7 @@ func (c *Conversation) settingOf(what string) *setting {
 	return nil
 }
 
-// Open takes what the agent says about a session that it has begun or continued.
+// Open applies the agent's reply about a session that it has begun or continued.
 // Configuration options count before the older forms.
 func (c *Conversation) Open(s protocol.SessionResult) {
 	if m := s.Modes; m != nil {
@@ -69,7 +69,7 @@ func (c *Conversation) Open(s protocol.SessionResult) {
 	c.changedState()
 }
 
-// Set says that the agent has accepted a "mode" or a "model". Its answer need not say
+// Set records that the agent has accepted a "mode" or a "model". Its answer need not say
 // which one is on, and no update need follow.
 func (c *Conversation) Set(what, id string, r protocol.ConfigResult) {
 	c.setOptions(r.ConfigOptions)

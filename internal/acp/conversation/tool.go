@@ -25,7 +25,7 @@ const (
 // not have been yet, and returns it.
 func (c *Conversation) ToolFor(t protocol.ToolCall) Tool { return *c.toolCall(t, false) }
 
-// toolCall merges what is said about a tool call. An agent may begin a call with the
+// toolCall merges an update of a tool call. An agent may begin a call with the
 // id of one that has ended.
 func (c *Conversation) toolCall(t protocol.ToolCall, begins bool) *Tool {
 	id := line(t.ID)
@@ -230,7 +230,7 @@ func rawText(raw json.RawMessage) string {
 	return ""
 }
 
-// blockText returns a block as text: what is not text is named in brackets.
+// blockText returns a block as text: other content is named in brackets.
 func blockText(b protocol.Block) string {
 	switch b.Type {
 	case "":

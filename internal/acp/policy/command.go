@@ -34,7 +34,7 @@ func simple(command string) bool {
 		case quote == '\'':
 			if c == '\'' {
 				quote = 0
-			} else if c == '\\' && next == '\'' { // fish takes it as an escaped quote
+			} else if c == '\\' && next == '\'' { // an escaped quote to fish
 				return false
 			}
 		case quote == '"':

@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/internal/acp/policy"
 )
 
-// An allow rule with a wildcard takes a simple command only.
+// An allow rule with a wildcard matches simple commands only.
 func TestAllowedCommands(t *testing.T) {
 	p := mustNew(t, policy.Config{Allow: []string{"execute:go test *"}})
 	for command, want := range map[string]string{
@@ -51,9 +51,9 @@ func TestAllowedCommands(t *testing.T) {
 		`go test "a\\"`:                          "ask",
 		"go test 'a'\\''; rm -rf / '\\''":        "ask",
 		"go test '\\''; rm -rf / '\\''":          "ask",
-		"go test -exec 'sh -c \"rm -rf /\"' ./x": "yes", // a program may run others: no sandbox
+		"go test -exec 'sh -c \"rm -rf /\"' ./x": "yes", // a program may run others: this is not a sandbox
 	} {
-		if got := said(p.Decide(permission(conversation.Tool{Kind: "execute", Command: command}, yesNo...))); got != want {
+		if got := brief(p.Decide(permission(conversation.Tool{Kind: "execute", Command: command}, yesNo...))); got != want {
 			t.Errorf("%q: %s, want %s", command, got, want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestDeniedCommands(t *testing.T) {
 		"cat push":                  "yes",
 		"FOO=rm ls":                 "yes",
 	} {
-		if got := said(p.Decide(permission(conversation.Tool{Kind: "execute", Command: command}, yesNo...))); got != want {
+		if got := brief(p.Decide(permission(conversation.Tool{Kind: "execute", Command: command}, yesNo...))); got != want {
 			t.Errorf("%q: %s, want %s", command, got, want)
 		}
 	}

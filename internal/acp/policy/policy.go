@@ -4,7 +4,7 @@
 // Its invariant: no decision ever picks an option that holds beyond the one request
 // ("always"), and a request that cannot be judged is never allowed.
 //
-// A policy covers only what an agent asks for. It is no sandbox: paths are compared
+// A policy covers only what an agent asks for. It is not a sandbox: paths are compared
 // as text, so a symbolic link inside the work directory is not followed.
 package policy
 
@@ -85,7 +85,7 @@ const (
 type Decision struct {
 	Answer   Answer
 	OptionID string // AnswerOption: the option's ID
-	Rule     string // what decided, for the transcript: `deny "execute:git push*"`
+	Rule     string // the rule that decided, for the transcript: `deny "execute:git push*"`
 }
 
 // Decide returns the answer to a question: the first match of the deny rules, the

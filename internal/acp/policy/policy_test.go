@@ -67,8 +67,8 @@ var requests = map[string]conversation.Question{
 	"malformed peer": permission(conversation.Tool{}, option("a", "A", "allow_once")),
 }
 
-// said is a decision in short: "ask", "cancelled" or the option's id.
-func said(d policy.Decision) string {
+// brief is a decision in short: "ask", "cancelled" or the option's id.
+func brief(d policy.Decision) string {
 	if d.Answer == policy.AnswerOption {
 		return d.OptionID
 	}
@@ -99,7 +99,7 @@ func TestRequestsOfRealAgents(t *testing.T) {
 			if expect == "" {
 				expect = "ask"
 			}
-			if got := said(mustNew(t, c).Decide(requests[agent])); got != expect {
+			if got := brief(mustNew(t, c).Decide(requests[agent])); got != expect {
 				t.Errorf("%s under %s: %s, want %s", agent, name, got, expect)
 			}
 		}
@@ -129,13 +129,13 @@ func TestAllowRead(t *testing.T) {
 		{"edit", conversation.Tool{Kind: "edit", Locations: []string{"/project/a"}}, "ask"},
 		{"unknown kind", conversation.Tool{Kind: "peruse", Locations: []string{"/project/a"}}, "ask"},
 	} {
-		if got := said(p.Decide(permission(c.tool, yesNo...))); got != c.want {
+		if got := brief(p.Decide(permission(c.tool, yesNo...))); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 }
 
-// A rule's first match decides, and says so.
+// A rule's first match decides, and is named.
 func TestRules(t *testing.T) {
 	shell := func(command string) conversation.Tool { return conversation.Tool{Kind: "execute", Command: command} }
 	edit := func(paths ...string) conversation.Tool { return conversation.Tool{Kind: "edit", Locations: paths} }
@@ -174,8 +174,8 @@ func TestRules(t *testing.T) {
 		{"exact command", policy.Config{Allow: []string{"execute:make && make test"}}, shell("make && make test"), "yes", `allow "execute:make && make test"`},
 	} {
 		d := mustNew(t, c.config).Decide(permission(c.tool, yesNo...))
-		if said(d) != c.want || d.Rule != c.rule {
-			t.Errorf("%s: %s by %s, want %s by %s", c.name, said(d), d.Rule, c.want, c.rule)
+		if brief(d) != c.want || d.Rule != c.rule {
+			t.Errorf("%s: %s by %s, want %s by %s", c.name, brief(d), d.Rule, c.want, c.rule)
 		}
 	}
 }
@@ -192,11 +192,11 @@ func TestOnlyPermissionsAreDecided(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	for agent, want := range map[string]string{"claude": "reject", "gemini": "cancel", "qwen, end of plan mode": "cancel", "malformed peer": "cancelled"} {
-		if d := policy.Timeout(requests[agent]); said(d) != want || d.Rule != "ask_timeout" {
+		if d := policy.Timeout(requests[agent]); brief(d) != want || d.Rule != "ask_timeout" {
 			t.Errorf("%s: %+v, want %s", agent, d, want)
 		}
 	}
-	if d := policy.Timeout(conversation.Question{Kind: "question", Text: true}); said(d) != "cancelled" {
+	if d := policy.Timeout(conversation.Question{Kind: "question", Text: true}); brief(d) != "cancelled" {
 		t.Errorf("free text: %+v", d)
 	}
 }

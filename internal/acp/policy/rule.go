@@ -43,7 +43,7 @@ func (r rule) named(list string) string { return fmt.Sprintf("%s %q", list, r.te
 
 const execute = "execute"
 
-// request is what a rule is compared with.
+// request is compared with rules.
 type request struct {
 	kind      string
 	command   string

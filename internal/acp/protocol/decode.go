@@ -8,7 +8,7 @@ import (
 )
 
 // Decode reads an agent's params or result into v, a pointer to a struct. It fails
-// only if they are no object; absent or null ones leave v as it is.
+// only if they are not an object; absent or null ones leave v as it is.
 func Decode(raw json.RawMessage, v any) error {
 	var wrong *json.UnmarshalTypeError
 	if err := DecodeExact(raw, v); !errors.As(err, &wrong) {
@@ -30,7 +30,7 @@ func DecodeExact(raw json.RawMessage, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// lenient fills what fits; encoding/json goes on after a member of a wrong type.
+// lenient fills what fits; encoding/json continues after a member of a wrong type.
 func lenient(raw []byte, v any) { _ = json.Unmarshal(raw, v) }
 
 func isNull(raw []byte) bool { return string(raw) == "null" }

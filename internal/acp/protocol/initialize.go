@@ -19,7 +19,7 @@ type Implementation struct {
 	Version string `json:"version"`
 }
 
-// ClientCapabilities is what the agent may ask of the client.
+// ClientCapabilities are the requests that the client supports.
 type ClientCapabilities struct {
 	FS struct {
 		ReadTextFile  bool `json:"readTextFile"`
@@ -57,7 +57,7 @@ func (v *ProtocolVersion) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Number returns the version, -1 if that is no whole number.
+// Number returns the version, -1 if it is not an integer.
 func (v ProtocolVersion) Number() int {
 	n := -1
 	if isNull([]byte(v)) || json.Unmarshal([]byte(v), &n) != nil {
@@ -73,7 +73,7 @@ func (v ProtocolVersion) String() string {
 	return oneLine(string(v), 40)
 }
 
-// InitializeResult is who the agent is and what it offers.
+// InitializeResult is the agent's name, version and capabilities.
 type InitializeResult struct {
 	ProtocolVersion ProtocolVersion
 	Info            Implementation

@@ -72,7 +72,7 @@ var imageTypes = map[string]string{
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
 }
 
-// FileBlock returns a link to a file, which every agent takes; or, if images are
+// FileBlock returns a link to a file, which every agent accepts; or, if images are
 // offered and it is one that can be read, the image.
 func FileBlock(path string, images bool) Block {
 	link := Block{
@@ -158,7 +158,7 @@ type CancelNotification struct {
 	SessionID string `json:"sessionId"`
 }
 
-// CancelRequest says that an answer is no longer waited for.
+// CancelRequest withdraws a request.
 type CancelRequest struct {
 	RequestID json.RawMessage `json:"requestId"`
 }

@@ -258,7 +258,7 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// What we send has the very form; the SDK, which is strict, takes it.
+// Our messages are well formed: the SDK, which is strict, accepts them.
 func TestRequests(t *testing.T) {
 	servers := []MCPServer{
 		{Name: "a", Command: "/bin/a", Env: map[string]string{"Y": "2", "X": "1"}},

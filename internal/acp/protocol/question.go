@@ -47,7 +47,7 @@ func Selected(option string) PermissionResult {
 	return r
 }
 
-// Cancelled says that the turn was cancelled before there was an answer.
+// Cancelled means that the turn was cancelled before an answer.
 func Cancelled() PermissionResult {
 	var r PermissionResult
 	r.Outcome.Outcome = "cancelled"

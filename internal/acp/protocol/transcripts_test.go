@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Everything that real agents sent is understood; only what nobody knows is unknown.
+// Everything that real agents sent is understood; only inventions are unknown.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("../testdata/transcripts/*.jsonl")
 	if err != nil || len(files) < 10 {
@@ -48,7 +48,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// real is false for what the malformed peer made up.
+// real is false for what the malformed peer invented.
 func real(t *testing.T) bool { return !strings.Contains(t.Name(), "malformed") }
 
 func checkParams(t *testing.T, method string, raw json.RawMessage) {

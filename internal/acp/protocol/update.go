@@ -77,7 +77,7 @@ func (u *Update) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// ToolCall is what an update says about a tool call. What it does not say has the
+// ToolCall is an update of a tool call. What it does not mention has the
 // zero value and leaves the call unchanged.
 type ToolCall struct {
 	ID        string            `json:"toolCallId"`
@@ -98,7 +98,7 @@ const (
 	ContentTerminal = "terminal"
 )
 
-// ToolContent is a part of what a tool call gives.
+// ToolContent is a part of a tool call's result.
 type ToolContent struct {
 	Type       string `json:"type"` // one of the above, or one that the protocol does not know
 	Block      Block  `json:"content"`
@@ -135,7 +135,7 @@ type Command struct {
 
 func (c Command) complete() bool { return c.Name != "" }
 
-// ContextUsage is how much of its context a session uses, and what it cost so far.
+// ContextUsage is a session's use of its context, and its cost so far.
 type ContextUsage struct {
 	Used, Size int64 // tokens
 	Cost       float64

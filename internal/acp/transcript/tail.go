@@ -50,7 +50,7 @@ func (t *Tail) Next(f func(Entry) error) error {
 	return t.read(f)
 }
 
-// is reports whether the open file is the one at path: they take turns.
+// is reports whether the open file is the one at path: two files alternate.
 func (t *Tail) is(path string) bool {
 	if t.f == nil {
 		return false

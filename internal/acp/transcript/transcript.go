@@ -1,4 +1,4 @@
-// Package transcript keeps what was said with an ACP agent: numbered JSON lines in
+// Package transcript keeps the messages of an ACP agent: numbered JSON lines in
 // two files that take turns.
 //
 // It owns the files "transcript.jsonl" (the newest entries) and "transcript.1.jsonl"
@@ -91,7 +91,7 @@ func (w *Writer) Add(e Entry) error {
 func (w *Writer) Close() error { return w.files.close() }
 
 // Read calls f with the entries of the directory whose number is greater than after,
-// in order. It skips lines that are no entries. A directory without a transcript has
+// in order. It skips lines that are not entries. A directory without a transcript has
 // no entries.
 func Read(dir string, after int64, f func(Entry) error) error {
 	for _, name := range []string{previous, current} {

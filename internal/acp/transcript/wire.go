@@ -7,8 +7,8 @@ import (
 )
 
 // Wire keeps every message that is exchanged with an agent, in the files
-// "wire.jsonl" and "wire.1.jsonl". It is for finding faults of agents, and may hold
-// whatever the agent was told. Safe for concurrent use.
+// "wire.jsonl" and "wire.1.jsonl". It is for finding faults of agents, and holds every
+// secret in the messages. Safe for concurrent use.
 type Wire struct {
 	mu    sync.Mutex
 	files *files

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// maxDraft is the longest draft in bytes; what is typed beyond it is lost.
+// maxDraft is the longest draft in bytes; input beyond it is dropped.
 const maxDraft = 4 << 20
 
 // composer is the line editor. Its text may have several lines: those of a paste.
@@ -26,7 +26,7 @@ func (c *composer) insert(text string) {
 }
 
 // typable returns text without control characters except newline and tab; line ends
-// become newlines. Marks stay: they may join what is typed before them.
+// become newlines. Marks stay: they may join the character before them.
 func typable(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	return strings.Map(func(r rune) rune {

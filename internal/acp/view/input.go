@@ -10,7 +10,7 @@ import (
 	"gascity.dev/gc/mux/keys"
 )
 
-// Action is what a person wants: a Prompt, an Answer or a Cancel.
+// Action is a person's action: a Prompt, an Answer or a Cancel.
 type Action interface{ action() }
 
 // Prompt is a message to the agent.
@@ -27,7 +27,7 @@ func (Prompt) action() {}
 func (Answer) action() {}
 func (Cancel) action() {}
 
-// Input takes typed bytes, cut anywhere, and returns what they ask for. A sequence may
+// Input takes typed bytes, cut anywhere, and returns the actions. A sequence may
 // be unfinished: if Pending, call Flush when no byte has come for some 50 ms.
 func (v *View) Input(p []byte) []Action {
 	var out []Action
@@ -39,7 +39,7 @@ func (v *View) Input(p []byte) []Action {
 // pressed Escape.
 func (v *View) Pending() bool { return v.keys.Pending() }
 
-// Flush takes what is held back as keys.
+// Flush treats incomplete sequences as keys.
 func (v *View) Flush() []Action {
 	var out []Action
 	v.keys.Flush(func(t keys.Token) { out = v.token(out, t) })
@@ -79,7 +79,7 @@ func (v *View) paste(p []byte) {
 	}
 }
 
-// typed takes one byte outside any sequence.
+// typed handles one byte outside any sequence.
 func (v *View) typed(out []Action, b byte) []Action {
 	last := v.last
 	v.last = b

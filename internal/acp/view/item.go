@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/internal/acp/conversation"
 )
 
-// Limits of what is shown of one item.
+// Limits of one item on the screen.
 const (
 	outputLines   = 20   // of a tool call's output
 	promptLines   = 20   // of a prompt
@@ -26,7 +26,7 @@ const (
 	indent      = "    "
 )
 
-// person is the author of what is typed on this terminal.
+// person is the author of input typed on this terminal.
 const person = "person"
 
 // promptLinesOf returns a prompt's lines.

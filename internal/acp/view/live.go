@@ -41,7 +41,7 @@ func (v *View) liveItem(it *conversation.Item, r *record, f *Frame, limit int) [
 	return nil // the plan has a row of its own
 }
 
-// liveMessage returns the last rows of what is not written of a message.
+// liveMessage returns the last rows of the unwritten part of a message.
 func (v *View) liveMessage(it *conversation.Item, r *record, limit int) []line {
 	rest := strings.TrimRight(v.log.rest(it, r), "\n")
 	if rest == "" {

@@ -19,7 +19,7 @@ type log struct {
 	asked   map[string]bool // tool calls whose diffs were written with a question, by CallID
 }
 
-// record is what was written of an item.
+// record is the written part of an item.
 type record struct {
 	bytes   int    // Message: how much of its text
 	line    string // Plan, Call: its line
@@ -35,9 +35,9 @@ func (g *log) take(f *Frame) []line {
 		out, g.any = append(out, line{text: fmt.Sprintf("… %d items came too fast to be shown", lost), style: dim}), true
 	}
 	out = append(out, g.pass(f)...)
-	out = append(out, g.pass(f)...) // what waited for a message
+	out = append(out, g.pass(f)...) // items that waited for a message
 	out = append(out, g.ask(f)...)
-	out = append(out, g.pass(f)...) // what waited for a message that the question ended
+	out = append(out, g.pass(f)...) // items that waited for a message that the question ended
 	for len(g.written) > 0 && g.written[0].settled {
 		g.written, g.first = g.written[1:], g.first+1
 	}
@@ -129,7 +129,7 @@ func (g *log) message(it *conversation.Item, number int, complete bool) []line {
 	return textLines(text)
 }
 
-// rest returns what was not written of a message.
+// rest returns the unwritten part of a message.
 func (g *log) rest(it *conversation.Item, r *record) string {
 	rest := it.Text[min(r.bytes, len(it.Text)):]
 	if r.bytes == 0 {
@@ -185,7 +185,7 @@ func allDone(plan []conversation.PlanEntry) bool {
 	return true
 }
 
-// ask returns what a new question is about, if a line is too short for it.
+// ask returns the subject of a new question that does not fit in a line.
 func (g *log) ask(f *Frame) []line {
 	q := f.Question
 	if q == nil || q.ID == g.asking {

@@ -17,7 +17,7 @@ func call(id, state string) conversation.Item {
 	return conversation.Item{Kind: conversation.Call, Tool: &conversation.Tool{CallID: id, Kind: "execute", Title: id, Status: state}, Done: state == conversation.ToolCompleted}
 }
 
-// kept returns what is in the scrollback after the frames.
+// kept returns the scrollback after the frames.
 func kept(t *testing.T, frames ...view.Frame) string {
 	t.Helper()
 	p := newPerson(t, 60, 20)
@@ -38,7 +38,7 @@ func working(items ...conversation.Item) view.Frame {
 
 func idle(items ...conversation.Item) view.Frame { return view.Frame{State: "idle", Items: items} }
 
-// TestScrollback: what is complete is written once, in the order of its completion,
+// TestScrollback: complete items are written once, in the order of their completion,
 // and never into a message that is under way.
 func TestScrollback(t *testing.T) {
 	late := idle(message("c", true))

@@ -80,7 +80,7 @@ func TestManyOptions(t *testing.T) {
 	golden(t, "options-30x8", all.String())
 }
 
-// TestLongCommand: what is asked stands in full in the scrollback.
+// TestLongCommand: the scrollback shows the whole question.
 func TestLongCommand(t *testing.T) {
 	command := "cat <<'EOF' > a\n" + strings.Repeat("one more line of it\n", 30) + "EOF\nrm -rf /hidden"
 	tool := &conversation.Tool{CallID: "c", Kind: "execute", Command: command, Status: conversation.ToolPending}
@@ -96,7 +96,7 @@ func TestLongCommand(t *testing.T) {
 	}
 }
 
-// TestReport: the status detector takes the reports.
+// TestReport: the status detector accepts the reports.
 func TestReport(t *testing.T) {
 	if b := view.Report("starting", "", "n", ""); b != nil {
 		t.Errorf("a state that the protocol does not have: %q", b)

@@ -17,7 +17,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// story is a conversation that goes on at random.
+// story is a random conversation.
 type story struct {
 	t     *rapid.T
 	texts *rapid.Generator[string]
@@ -195,7 +195,7 @@ func checkSequences(t *rapid.T, out []byte, rows int) {
 	}
 }
 
-// TestPaintOfTheSame: what has not changed is not painted.
+// TestPaintOfTheSame: an unchanged frame is not painted.
 func TestPaintOfTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := view.New(40, 12)

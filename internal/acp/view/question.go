@@ -75,7 +75,7 @@ func (v *View) asked(q *conversation.Question, limit int) []line {
 	return rows[:min(len(rows), limit)]
 }
 
-// title returns the rows of what is asked, at most limit.
+// title returns the rows of the question, at most limit.
 func (v *View) title(q *conversation.Question, limit int) []line {
 	rows := v.wrapped("? "+askedText(q), "", v.cols, limit)
 	for i := range rows {

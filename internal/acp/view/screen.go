@@ -26,13 +26,13 @@ type region struct {
 	row, col int
 }
 
-// screen is what the terminal shows at the end of its text.
+// screen is the end of the terminal's text.
 type screen struct {
 	cols   int
 	shown  region
 	begun  bool   // something was painted
 	anew   bool   // the terminal changed its size, or the region must be painted whole
-	buffer []byte // what the paint under way has written
+	buffer []byte // output of the paint under way
 }
 
 // paint returns the bytes that put the lines above the region and make the region

@@ -19,7 +19,7 @@ func (v *View) status(f *Frame) line {
 	return line{text: cut("  "+strings.Join(parts, " · "), v.cols), style: dim}
 }
 
-// context tells how much of the context is used: "12k/200k", or "12k" if its size is
+// context returns how much of the context is used: "12k/200k", or "12k" if its size is
 // not known.
 func context(u conversation.Usage) string {
 	if u.Used <= 0 {

@@ -7,7 +7,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// tab is what a tab is painted as.
+// tab replaces a tab.
 const tab = "    "
 
 // clean returns text as it may be written to a terminal: without control characters
@@ -54,7 +54,7 @@ func character(text string) (n, cols int) {
 	return vt.Character([]byte(text[:min(len(text), maxCharacter)]))
 }
 
-// maxCharacter is how many bytes of one character are looked at.
+// maxCharacter bounds the bytes of one character.
 const maxCharacter = 256
 
 // width returns the columns of a line of clean text.
@@ -115,7 +115,7 @@ func wrapWords(line string, cols int) []string {
 	}
 }
 
-// cut shortens a line of clean text to cols columns; "…" stands for the rest.
+// cut shortens a line of clean text to cols columns; "…" replaces the rest.
 func cut(line string, cols int) string {
 	if len(line) <= cols || width(line) <= cols {
 		return line

@@ -14,7 +14,7 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// replay does with a transcript what a host does with its messages, and paints after
+// replay processes a transcript as a host does, and paints after
 // each of them.
 type replay struct {
 	*testing.T
@@ -129,7 +129,7 @@ func (r *replay) paint() {
 	}
 }
 
-// TestTranscripts: what real agents said is on the screen as a person expects it.
+// TestTranscripts: the messages of real agents are shown as a person expects.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("../testdata/transcripts/*.jsonl")
 	if err != nil || len(files) < 10 {

@@ -1,6 +1,6 @@
-// Package view is a conversation as a person sees it on a terminal: what is complete
-// stands in the terminal's scrollback, and below it a live region shows what goes
-// on, the open question, a composer and a status line. Typed bytes become actions.
+// Package view is a conversation as a person sees it on a terminal: complete items
+// are in the terminal's scrollback, and below it a live region shows the running
+// ones, the open question, a composer and a status line. Typed bytes become actions.
 //
 // A line of the conversation is written as one line, however long: the terminal wraps
 // it, and wraps it anew when a person attaches with another size.
@@ -62,9 +62,9 @@ func New(cols, rows int) *View {
 	return v
 }
 
-// Resize tells the terminal's size. The next Paint paints the live region whole;
-// the terminal itself wraps what is in its scrollback. Call it with the terminal's
-// size before every Paint: what is painted for another size may leave traces.
+// Resize sets the terminal's size. The next Paint paints the live region whole;
+// the terminal itself wraps its scrollback. Call it with the terminal's size before
+// every Paint: a paint for another size may leave traces.
 func (v *View) Resize(cols, rows int) {
 	cols, rows = max(cols, 2), max(rows, 1)
 	if cols != v.cols || rows != v.rows {
@@ -99,7 +99,7 @@ const (
 	maxDraftRows   = 8
 	maxAskedDraft  = 4 // while a question is open: a menu must be near the end of the screen
 	maxHints       = 6
-	maxLive        = 12 // rows of items: what a terminal that shrinks pushes out stays in its scrollback
+	maxLive        = 12 // rows of items: a terminal that shrinks pushes the rest into its scrollback
 	roomyRows      = 8  // from here on an empty row is above the composer
 	minDraftShares = 3  // the draft takes at most a third of the screen
 )
@@ -112,7 +112,7 @@ func (v *View) compose(f *Frame) region {
 	if q := f.Question; q != nil {
 		limit = min(limit, maxAskedDraft)
 		if len(q.Options) > 0 {
-			sign = "» " // internal/rule takes a menu above "› " for an old one
+			sign = "» " // internal/rule mistakes a menu above "› " for an old one
 		}
 	}
 	draft, row, col := v.draft.rows(sign, v.cols, limit)

@@ -78,7 +78,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// turn is a turn as it goes on: every frame is one more moment.
+// turn is a turn in progress: every frame is one more moment.
 func turn() []view.Frame {
 	prompt := conversation.Item{ID: "1", Kind: conversation.Prompt, Text: "fix the test", By: "mayor", Done: true}
 	thought := conversation.Item{ID: "2", Kind: conversation.Thought, Text: "The test fails. I look at it first, and then think about what could be done"}

@@ -14,7 +14,7 @@ const (
 	DefaultMaxQueue = 8 << 20
 )
 
-// bigLine is the length from which on the memory of a line is given back to the
+// bigLine is the length from which the memory of a line is released to the
 // system at once.
 const bigLine = 4 << 20
 
@@ -29,7 +29,7 @@ type Options struct {
 	MaxLine  int // longest line in bytes; DefaultMaxLine
 	MaxQueue int // bytes that may wait to be written; DefaultMaxQueue
 
-	// Junk gets each line that is no message, at most its first 4 KiB. It is called on
+	// Junk gets each line that is not a message, at most its first 4 KiB. It is called on
 	// the reading goroutine and must neither block nor keep the slice.
 	Junk func(line []byte)
 
@@ -79,23 +79,23 @@ func New(r io.ReadCloser, w io.WriteCloser, opts Options) *Conn {
 	return c
 }
 
-// Messages returns the channel of what the agent says. It is closed when the agent's
+// Messages returns the channel of the agent's messages. It is closed when the agent's
 // output has ended, or by Close; open calls get no answer then.
 //
 // The channel has no buffer, so that at most one message waits in memory.
 func (c *Conn) Messages() <-chan Message { return c.messages }
 
-// Err returns why the agent's output ended: nil if it just did, or has not ended.
+// Err returns why the agent's output ended: nil for an ordinary end, or before it.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Junk returns how many lines were no messages.
+// Junk returns how many lines were not messages.
 func (c *Conn) Junk() int64 { return c.junk.Load() }
 
-// Close ends the connection at once; what is still to be written is lost. It returns
+// Close ends the connection at once; unwritten messages are lost. It returns
 // when nothing of the connection runs any more.
 func (c *Conn) Close() {
 	c.close.Do(func() {
@@ -144,7 +144,7 @@ func (c *Conn) deliver(m Message) bool {
 	}
 }
 
-// message returns what a line has to tell the owner, if anything.
+// message returns the message for the owner in a line, if there is one.
 func (c *Conn) message(line []byte, long bool) (Message, bool) {
 	line = trim(line)
 	if long {
@@ -163,7 +163,7 @@ func (c *Conn) message(line []byte, long bool) (Message, bool) {
 		c.opts.Record(true, line)
 	}
 	if m.Kind == Response && !c.Forget(m.Call) {
-		return Message{}, false // nobody waits for it
+		return Message{}, false // an answer to a forgotten call
 	}
 	return m, true
 }

@@ -18,9 +18,9 @@ import (
 type peer struct {
 	t    *testing.T
 	conn *Conn
-	in   *bufio.Reader // what the connection writes
+	in   *bufio.Reader // the connection's output
 	raw  *os.File      // of in
-	out  *os.File      // what the connection reads
+	out  *os.File      // the connection's input
 
 	mu   sync.Mutex
 	junk []string
@@ -260,7 +260,7 @@ func TestOwnerThatDoesNotReadHoldsUpTheAgent(t *testing.T) {
 	}
 }
 
-// An agent that stops reading its input blocks nobody.
+// An agent that stops reading its input blocks no caller.
 func TestAgentThatDoesNotRead(t *testing.T) {
 	p := connect(t, Options{MaxQueue: 1 << 20})
 	text := strings.Repeat("x", 100<<10)

@@ -5,8 +5,8 @@
 // Messages are delivered in the order in which they came, through one channel: an
 // answer never overtakes a notification. Nothing is dropped for lack of room: while
 // the owner does not read the channel, the agent blocks on its pipe. In the other
-// direction nothing waits for the agent: what is sent is queued, up to a limit.
+// direction nothing waits for the agent: messages are queued, up to a limit.
 //
-// A line that is no message is junk: it is counted, given to [Options.Junk], and
+// A line that is not a message is junk: it is counted, passed to [Options.Junk], and
 // never ends the connection.
 package wire

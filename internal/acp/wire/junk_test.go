@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What is junk, what is a message, and what is ignored.
+// Some lines are junk, some are messages, some are ignored.
 func TestLines(t *testing.T) {
 	const message = `{"jsonrpc":"2.0","method":"m"}`
 	long := strings.Repeat("x", maxPrefix+1)
@@ -200,7 +200,7 @@ type sink struct{ io.Writer }
 
 func (sink) Close() error { return nil }
 
-// A line of 80 MiB takes no more memory than the limit, and gives that back.
+// A line of 80 MiB takes no more memory than the limit, and releases it.
 func TestMemoryOfALineThatIsTooLong(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10)) // HeapAlloc is close to what is used
 	debug.FreeOSMemory()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind says what a message is.
+// Kind is the kind of a message.
 type Kind int
 
 // Kinds of messages.
@@ -53,8 +53,7 @@ const (
 
 var bom = []byte("\xef\xbb\xbf")
 
-// trim removes what may surround a message: blanks, a carriage return, a byte order
-// mark.
+// trim removes blanks, carriage returns and a byte order mark around a message.
 func trim(line []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(line), bom))
 }
@@ -119,7 +118,7 @@ func classify(fields map[string]json.RawMessage) (Message, bool) {
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-// callID returns the number of an id; 0, which no call has, if it is none of ours.
+// callID returns the number of an id; 0, which no call has, if it is not ours.
 func callID(raw json.RawMessage) int64 {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil || n < 0 {
@@ -128,8 +127,8 @@ func callID(raw json.RawMessage) int64 {
 	return n
 }
 
-// parseError reads an error object. Members of a wrong type are passed over; nil
-// means that it is no object.
+// parseError reads an error object. Members of a wrong type are skipped; nil
+// means that it is not an object.
 func parseError(raw json.RawMessage) *Error {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -146,7 +145,7 @@ func parseError(raw json.RawMessage) *Error {
 	return e
 }
 
-// head is what the beginning of a message that is too long says about it.
+// head is the beginning of a message that is too long.
 type head struct {
 	method string
 	id     json.RawMessage // nil if it is not there

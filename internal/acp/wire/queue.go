@@ -11,7 +11,7 @@ type outgoing struct {
 	call int64  // of a call
 }
 
-// queue holds what is to be written until the agent takes it.
+// queue holds messages until the agent reads them.
 type queue struct {
 	w      io.WriteCloser
 	max    int
@@ -22,9 +22,9 @@ type queue struct {
 	changed sync.Cond
 	lines   []outgoing // the first is being written
 	bytes   int        // of lines
-	written int64      // the last call that is written
-	ended   bool       // nothing is added any more
-	err     error      // what add returns then
+	written int64      // the last call written
+	ended   bool       // refuses further messages
+	err     error      // returned by add after the end
 }
 
 func newQueue(w io.WriteCloser, max int, record func(bool, []byte)) *queue {
@@ -95,7 +95,7 @@ func (q *queue) pop(o outgoing) {
 	q.bytes -= len(o.line)
 }
 
-// end lets nothing be added any more; drop also removes what is there.
+// end refuses further messages; drop also removes the queued ones.
 func (q *queue) end(err error, drop bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

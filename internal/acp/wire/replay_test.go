@@ -35,7 +35,7 @@ func transcript(t *testing.T, file string) []entry {
 	return all
 }
 
-// sent is what a message of a transcript consists of.
+// sent is a message of a transcript.
 type sent struct {
 	ID     json.RawMessage
 	Method string
@@ -44,7 +44,7 @@ type sent struct {
 	Error  *Error
 }
 
-// Whatever real agents wrote arrives, in order; what is no message is junk.
+// Whatever real agents wrote arrives, in order; other lines are junk.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("../testdata/transcripts/*.jsonl")
 	if err != nil || len(files) < 10 {

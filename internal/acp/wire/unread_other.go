@@ -7,5 +7,5 @@ import (
 	"io"
 )
 
-// unread cannot be told from the writing end of a pipe.
+// unread is not available at the writing end of a pipe.
 func unread(io.Writer) (int, error) { return 0, errors.ErrUnsupported }

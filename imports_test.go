@@ -46,10 +46,11 @@ var arrows = map[string][]string{
 	"internal/rule":     {"internal/clock"},
 	"internal/delivery": {"internal/clock"},
 	"internal/outcome":  {},
+	"internal/trim":     {},
 
 	"mux/keys":               {"internal/nearest"},
 	"mux/internal/statedir":  {"mux/api", "mux/internal/sys"},
-	"mux/keeper":             {"mux/api", "internal/fds", "mux/internal/statedir", "mux/internal/sys", "mux/internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},
+	"mux/keeper":             {"mux/api", "internal/fds", "mux/internal/statedir", "mux/internal/sys", "internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},
 	"mux/attach":             {"mux/api", "mux/client", "mux/keys", "vt", "internal/clock"},
 	"mux/client":             {"mux/api", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process", "internal/clock"},
 	"mux/journal":            {"mux/api", "vt", "mux/internal/sys"},
@@ -63,7 +64,6 @@ var arrows = map[string][]string{
 	"mux/internal/program":   {"mux/api", "mux/keeper", "mux/keys", "mux/internal/limits", "internal/acp/control", "internal/proctree"},
 	"mux/internal/queue":     {"mux/api", "store", "internal/clock"},
 	"mux/internal/wait":      {"mux/api", "vt"},
-	"mux/internal/trim":      {},
 	"mux/internal/slack":     {},
 	"mux/internal/sys":       {"mux/api", "internal/proctree", "internal/clock"},
 	"mux/api":                {"mux/keys", "vt", "internal/outcome", "internal/rule", "internal/process", "internal/status", "internal/clock"},
@@ -74,7 +74,7 @@ var arrows = map[string][]string{
 	"mux":              {"mux/keeper", "mux/server"},
 	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt", "internal/clock"},
 	"mux/server": {
-		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/endpoint", "mux/internal/fifo", "mux/internal/limits", "mux/internal/loop", "mux/internal/muxdb", "mux/internal/nudge", "mux/internal/program", "mux/internal/queue", "mux/internal/wait", "mux/internal/statedir", "mux/internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/endpoint", "mux/internal/fifo", "mux/internal/limits", "mux/internal/loop", "mux/internal/muxdb", "mux/internal/nudge", "mux/internal/program", "mux/internal/queue", "mux/internal/wait", "mux/internal/statedir", "internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
 		"internal/acp/control",
 	},
@@ -87,7 +87,7 @@ var arrows = map[string][]string{
 	"internal/acp/control":      {},
 	"internal/acp/transcript":   {},
 	"internal/acp/files":        {},
-	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/acp/transcript", "internal/acp/files"},
+	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/acp/transcript", "internal/acp/files", "internal/trim"},
 
 	"runtime":             {"internal/environ", "internal/outcome", "internal/rule", "internal/clock"},
 	"runtime/driver":      {"runtime", "internal/proctree", "internal/staging", "internal/rule", "internal/shell", "internal/clock"},

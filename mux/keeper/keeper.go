@@ -15,9 +15,9 @@ import (
 
 	"gascity.dev/gc/internal/fds"
 
+	"gascity.dev/gc/internal/trim"
 	"gascity.dev/gc/mux/internal/slack"
 	"gascity.dev/gc/mux/internal/sys"
-	"gascity.dev/gc/mux/internal/trim"
 	"golang.org/x/sys/unix"
 )
 

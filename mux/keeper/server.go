@@ -6,9 +6,9 @@ import (
 	"syscall"
 	"time"
 
+	"gascity.dev/gc/internal/trim"
 	"gascity.dev/gc/mux/internal/slack"
 	"gascity.dev/gc/mux/internal/sys"
-	"gascity.dev/gc/mux/internal/trim"
 	"golang.org/x/sys/unix"
 )
 

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"gascity.dev/gc/mux/internal/trim"
+	"gascity.dev/gc/internal/trim"
 )
 
 // When the memory of a session is compacted.

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"gascity.dev/gc/internal/trim"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/limits"
-	"gascity.dev/gc/mux/internal/trim"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"

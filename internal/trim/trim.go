@@ -1,6 +1,6 @@
 // Package trim gives memory back to the system once a daemon is idle: freed heap and
-// the clean pages of its executable. It knows nothing of the daemon. The keeper and
-// the server call it.
+// the clean pages of its executable. It knows nothing of the daemon. The keeper,
+// the server and hosts of agents call it.
 //
 // With the freed heap alone, keeper and server without a session have 18 MB instead of
 // 6.7, and a session after one screen 14.4 kB instead of 12.5.

@@ -154,6 +154,10 @@ bench-tmux: build ## start-up, peek, restart, cities and ingest compared with tm
 bench-detect: build ## how soon gc detects that an agent asks or is done
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkDetect$$' -benchtime 1x ./test/bench
 
+.PHONY: bench-acp
+bench-acp: build ## agents over ACP: the host's memory, 20,000 updates at once, a message, a question, what a killed host leaves
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkACP$$' -benchtime 1x ./test/bench
+
 ##@ Demo
 
 .PHONY: demo

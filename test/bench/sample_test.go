@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"gascity.dev/gc/internal/acp/acpsh"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 )
@@ -178,6 +179,13 @@ func install(to, from string) error {
 func TestMain(m *testing.M) {
 	if mux.IsDaemon(os.Args) {
 		testenv.Exit(mux.RunDaemon(os.Args))
+	}
+	if acpsh.Called() {
+		os.Exit(acpsh.Main(os.Args))
+	}
+	if os.Getenv(burstVar) != "" {
+		runBurst()
+		return
 	}
 	code := m.Run()
 	fmt.Print(verdicts())

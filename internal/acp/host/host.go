@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/acp/policy"
 	"gascity.dev/gc/internal/acp/protocol"
 	"gascity.dev/gc/internal/acp/wire"
+	"gascity.dev/gc/internal/trim"
 )
 
 // host joins the parts. They belong to the goroutine of run.
@@ -33,6 +34,7 @@ type host struct {
 	resumed bool
 	notice  string
 	end     end
+	trimmer trim.Trimmer
 
 	since time.Time // of the activity
 	dirty bool      // the state has changed since it was published
@@ -49,7 +51,7 @@ func newHost(l control.Launch, s *screen) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &host{launch: l, loop: newLoop(), conv: conversation.New(), screen: s, phase: control.PhaseStarting, since: time.Now()}
+	h := &host{launch: l, loop: newLoop(), conv: conversation.New(), screen: s, phase: control.PhaseStarting, since: time.Now(), trimmer: trim.Trimmer{Worth: trim.Worth}}
 	if h.record, err = newRecord(l.Dir, h.warn); err != nil {
 		return nil, err
 	}

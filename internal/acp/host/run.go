@@ -131,6 +131,7 @@ func (h *host) events() {
 			h.ended()
 		}
 		h.flush()
+		h.trimmer.Note()
 	}
 	for _, c := range h.end.waiting {
 		c <- nil

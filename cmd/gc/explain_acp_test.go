@@ -12,6 +12,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/internal/acp/transcript"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -28,10 +29,10 @@ func (speaking) Activity(context.Context, string) (runtime.Activity, error) {
 }
 
 // speakingCity runs a command in a city with agents over ACP, one of which runs, and
-// returns its output and errors.
-func speakingCity(t *testing.T) (run func(args ...string) (stdout, stderr string, status int)) {
+// returns its output and errors; dir is the city's.
+func speakingCity(t *testing.T) (run func(args ...string) (stdout, stderr string, status int), dir string) {
 	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	for k, v := range map[string]string{"HOME": dir, "XDG_STATE_HOME": dir, "GC_MUX_SOCKET": filepath.Join(dir, "s"), "GC_SESSION": "", "DB_TOKEN": "hunter2"} {
 		t.Setenv(k, v)
 	}
@@ -75,11 +76,11 @@ mcp_servers = ["db"]
 		cmd, err := root.ExecuteContextC(t.Context())
 		status = cli.Report(&errs, cmd, a.agentDown(t.Context(), err))
 		return out.String(), errs.String(), status
-	}
+	}, dir
 }
 
 func TestExplainOverACP(t *testing.T) {
-	run := speakingCity(t)
+	run, _ := speakingCity(t)
 	out, errs, status := run("explain", "a")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, errs)
@@ -110,7 +111,7 @@ func TestExplainOverACP(t *testing.T) {
 }
 
 func TestAgentSet(t *testing.T) {
-	run := speakingCity(t)
+	run, _ := speakingCity(t)
 	for _, tt := range []struct {
 		args   []string
 		status int
@@ -126,6 +127,54 @@ func TestAgentSet(t *testing.T) {
 		_, errs, status := run(append([]string{"agent", "set"}, tt.args...)...)
 		if status != tt.status || !strings.Contains(errs, tt.says) || tt.says == "" && status == 0 && errs != "" {
 			t.Errorf("%q: status %d, %s", tt.args, status, errs)
+		}
+	}
+}
+
+func TestLogsOverACP(t *testing.T) {
+	run, dir := speakingCity(t)
+	if out, errs, status := run("logs", "a", "--json"); status != cli.ExitUnsupported {
+		t.Errorf("without a transcript: %d, %s%s", status, out, errs)
+	}
+	if _, errs, status := run("logs", "a", "--wire"); status != cli.ExitNotFound || !strings.Contains(errs, "record = true") {
+		t.Errorf("without messages: %d, %s", status, errs)
+	}
+	dir = filepath.Join(dir, ".gc", "acp", "gc-town-a")
+	w, err := transcript.NewWriter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, e := range []transcript.Entry{{Kind: "prompt", Text: "do it"}, {Kind: "message", Text: "done"}} {
+		if err := w.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wire, err := transcript.NewWire(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wire.Close()
+	wire.Add(true, []byte(`{"id":1}`))
+	for _, tt := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"a"}, 0, "› do it\ndone\n"},
+		{[]string{"a", "-n", "1"}, 0, "done\n"},
+		{[]string{"a", "--json"}, 0, `"kind":"prompt"`},
+		{[]string{"a", "--wire"}, 0, `"msg":{"id":1}`},
+		{[]string{"a", "g", "-n", "1"}, 0, "done\n"},
+		{[]string{"a", "g", "--json"}, cli.ExitUsage, ""},
+		{[]string{"a", "--wire", "-f"}, cli.ExitUsage, ""},
+	} {
+		out, errs, status := run(append([]string{"logs"}, tt.args...)...)
+		if tt.args[len(tt.args)-1] == "1" && tt.args[1] == "g" {
+			status = 0 // g does not run
+		}
+		if status != tt.status || !strings.Contains(out, tt.want) || tt.want == "done\n" && strings.Contains(out, "do it") {
+			t.Errorf("%q: status %d, %q, %s", tt.args, status, out, errs)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type logsOptions struct {
 	lines  int
 	all    bool
 	json   bool
+	wire   bool
 }
 
 func newLogsCmd(a *app, s scope) *cobra.Command {
@@ -45,6 +46,7 @@ func newLogsCmd(a *app, s scope) *cobra.Command {
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new lines until the program ends or Ctrl-C")
 	f.IntVarP(&o.lines, "lines", "n", 0, "print only the last `N` lines of past output (default: all that are kept)")
 	f.BoolVar(&o.json, "json", false, "print the entries of the transcript of an agent over ACP, one JSON object per line")
+	f.BoolVar(&o.wire, "wire", false, "print the messages exchanged with an agent over ACP that has record = true, one JSON object per line")
 	f.BoolVar(&o.all, "all", false, "print the output of every running agent")
 	return cli.Describe(cmd, `Prints scrollback and screen as text without control sequences; lines that the terminal
 wrapped are joined. With -f a new line is printed once it is final: it scrolled off, or
@@ -63,6 +65,9 @@ did, its questions with the answers and who gave them, and how each turn ended.`
 func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 	if o.lines < 0 {
 		return cli.Fail(cli.ExitUsage, "", "-n %d: must be at least 1", o.lines)
+	}
+	if o.wire {
+		return a.printWire(t, o)
 	}
 	switch l, err := a.transcriptOf(ctx, t, o); {
 	case err != nil:
@@ -127,8 +132,8 @@ func runLogsMany(ctx context.Context, a *app, targets []*target, o logsOptions) 
 	switch {
 	case o.lines < 0:
 		return cli.Fail(cli.ExitUsage, "", "-n %d: must be at least 1", o.lines)
-	case o.json:
-		return cli.Fail(cli.ExitUsage, "", "--json prints one agent's transcript, not %d", len(targets))
+	case o.json || o.wire:
+		return cli.Fail(cli.ExitUsage, "", "--json and --wire are for one agent, not %d", len(targets))
 	}
 	var names []string
 	for _, t := range targets {

@@ -9,6 +9,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/internal/acp/transcript"
 	"gascity.dev/gc/runtime"
 )
 
@@ -54,6 +55,28 @@ func (a *app) oneTranscript(ctx context.Context, t *target, l *acplog.Log, o log
 	})
 	if ctx.Err() != nil {
 		return followEnd(ctx)
+	}
+	return err
+}
+
+// printWire prints the messages that were kept of an agent.
+func (a *app) printWire(t *target, o logsOptions) error {
+	if o.follow || o.json || o.lines > 0 {
+		return cli.Fail(cli.ExitUsage, "gc logs AGENT --wire | tail -n 20", "--wire goes with no other option")
+	}
+	dir, err := a.cityDir()
+	if err == nil {
+		dir, err = backend.ACPDir(dir, t.session)
+	}
+	if err != nil {
+		return err
+	}
+	found, err := transcript.ReadWire(dir, func(line []byte) error {
+		_, err := fmt.Fprintf(a.Out, "%s\n", line)
+		return err
+	})
+	if err == nil && !found {
+		return cli.Fail(cli.ExitNotFound, "record = true in [agents.acp] keeps them from the next start on", "%s: no messages were kept", display.Line(t.label))
 	}
 	return err
 }

@@ -1,7 +1,13 @@
 package transcript
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -14,9 +20,52 @@ type Wire struct {
 	files *files
 }
 
+const (
+	wireCurrent  = "wire.jsonl"
+	wirePrevious = "wire.1.jsonl"
+)
+
+// ReadWire calls f with the lines of the directory, in order: JSON objects with t, dir
+// ("a2c" is from the agent, "c2a" to it) and msg. found is false if nothing was kept. A
+// line must not be kept after f returns.
+func ReadWire(dir string, f func(line []byte) error) (found bool, err error) {
+	for _, name := range []string{wirePrevious, wireCurrent} {
+		file, err := os.Open(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return found, err
+		}
+		found = true
+		err = eachLine(file, f)
+		file.Close()
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// eachLine calls f with the whole lines of r, without their ends.
+func eachLine(r io.Reader, f func(line []byte) error) error {
+	for b := bufio.NewReader(r); ; {
+		line, err := b.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = f(line[:len(line)-1])
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // NewWire opens the files of the directory.
 func NewWire(dir string) (*Wire, error) {
-	f, err := openFiles(dir, "wire.jsonl", "wire.1.jsonl")
+	f, err := openFiles(dir, wireCurrent, wirePrevious)
 	if err != nil {
 		return nil, err
 	}

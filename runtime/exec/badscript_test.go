@@ -307,7 +307,7 @@ func TestUnreadInput(t *testing.T) {
 func TestVariablesThatJSONCannotCarry(t *testing.T) {
 	b := newBad(t, `case $1 in is-running) echo false; exit;; start) touch started; exit;; esac`)
 	err := b.Start(t.Context(), "a", runtime.Config{Env: map[string]string{"X": "\xff"}})
-	if err == nil || !strings.Contains(err.Error(), `variable "X" is no UTF-8`) {
+	if err == nil || !strings.Contains(err.Error(), `variable "X" is not UTF-8`) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(b.dir, "started")); err == nil {

@@ -3,26 +3,19 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
-	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/report"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
-	"gascity.dev/gc/mux/api"
-	"gascity.dev/gc/runtime"
 )
 
 type startOptions struct {
@@ -50,10 +43,10 @@ func newStartCmd(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeAgents,
 		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				if st, err := os.Stat(args[0]); (err != nil || !st.IsDir()) && a.isAgent(args[0]) {
+				if st, err := os.Stat(args[0]); (err != nil || !st.IsDir()) && isAgent(a, args[0]) {
 					flags := false
 					cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { flags = flags || f.Changed })
-					return a.startAgent(cmd.Context(), args[0], flags)
+					return startAgent(cmd.Context(), a, args[0], flags)
 				}
 				a.city = args[0]
 			}
@@ -167,59 +160,24 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 	if err != nil {
 		return err
 	}
+	s := &starting{app: a, city: city, o: o, opts: opts}
 	switch {
 	case o.dryRun:
-		return dryRun(ctx, a, opts, o.json)
-	case o.foreground || o.once:
-		return a.runHere(ctx, opts, o)
+		return s.dryRun(ctx)
+	case o.foreground:
+		return s.foreground(ctx)
+	case o.once:
+		return s.once(ctx)
 	}
-	before, _ := config.ReadIdentity(city.Dir)
-	defer a.sayOwnNames(city, before)
-	return a.startCity(ctx, opts)
+	return s.background(ctx)
 }
 
-// sayOwnNames reports that another city has this one's name, if that was just
-// discovered.
-func (a *app) sayOwnNames(city *config.City, before config.Identity) {
-	if now, ok := config.ReadIdentity(city.Dir); ok && now.InNames && !before.InNames {
-		fmt.Fprintf(a.Err, "%s: another city is also named %s: the session names of this one end in -%s\n", cli.Program, display.Line(city.Name()), now.ID)
-	}
-}
-
-// onSecondInterrupt returns a channel that is closed at the second SIGINT or
-// SIGTERM; the first stops the city: see graceful.
-func onSecondInterrupt() (second <-chan struct{}, stop func()) {
-	signals, over, closed := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	go func() {
-		for range 2 {
-			select {
-			case <-signals:
-			case <-over:
-				return
-			}
-		}
-		close(closed)
-	}()
-	return closed, func() { signal.Stop(signals); close(over) }
-}
-
-// recorder returns a Recorder that reads recordings from the mux behind p.
-func recorder(p runtime.Provider) controller.Recorder {
-	return func(ctx context.Context, session string, w io.Writer) error {
-		c, err := muxClient(ctx, p, "recording")
-		if err != nil {
-			return err
-		}
-		err = c.Recording(ctx, session, api.RecordingASCIICast, w)
-		switch {
-		case errors.Is(err, api.ErrRequest): // an agent that ran before
-			return fmt.Errorf("recording of %s: %w", session, runtime.ErrUnsupported)
-		case errors.Is(err, api.ErrNotFound):
-			return fmt.Errorf("recording of %s: %w", session, runtime.ErrSessionNotFound)
-		}
-		return err
-	}
+// starting is one start of a whole city.
+type starting struct {
+	app  *app
+	city *config.City
+	o    startOptions
+	opts controller.Options // of the controller to run
 }
 
 // plannedAction is one element of gc start --dry-run --json.
@@ -231,13 +189,14 @@ type plannedAction struct {
 	At      *time.Time `json:"at,omitempty"` // of a wait
 }
 
-func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) error {
-	actions, err := controller.DryRun(ctx, opts)
+// dryRun prints what a start would do.
+func (s *starting) dryRun(ctx context.Context) error {
+	actions, err := controller.DryRun(ctx, s.opts)
 	if err != nil {
 		return err
 	}
 	list := make([]plannedAction, 0, len(actions))
-	t := a.Table(cli.Listing{})
+	t := s.app.Table(cli.Listing{})
 	t.Add("ACTION", "AGENT", "SESSION", "WHY")
 	for _, act := range actions {
 		p := plannedAction{Action: string(act.Kind), Agent: act.Agent, Session: act.Session, Why: act.Why}
@@ -248,20 +207,31 @@ func dryRun(ctx context.Context, a *app, opts controller.Options, asJSON bool) e
 		t.Add(p.Action, cmp.Or(p.Agent, "-"), p.Session, p.Why)
 	}
 	switch {
-	case asJSON:
-		return a.PrintJSON(list)
+	case s.o.json:
+		return s.app.PrintJSON(list)
 	case len(list) == 0:
-		fmt.Fprintln(a.Err, "nothing to do")
+		fmt.Fprintln(s.app.Err, "nothing to do")
 		return nil
 	}
-	return t.Print(a.Out)
+	return t.Print(s.app.Out)
 }
 
-// showStarted prints the status, and fails if an agent has a problem.
-func (a *app) showStarted(ctx context.Context, s cityapi.Status) error {
-	if err := a.printStatus(ctx, s, cli.Listing{}); err != nil {
+// once starts what is missing, in this process, and leaves it running.
+func (s *starting) once(ctx context.Context) error {
+	var last cityapi.Status
+	s.opts.Once = true
+	s.opts.Ready = func(status cityapi.Status) { last = status }
+	if err := controller.Run(ctx, s.opts); err != nil {
 		return err
 	}
-	report.Unchecked(&a.Console, s)
-	return report.Problems(&a.Console, s)
+	return s.started(ctx, last)
+}
+
+// started prints the status, and fails if an agent has a problem.
+func (s *starting) started(ctx context.Context, status cityapi.Status) error {
+	if err := s.app.printStatus(ctx, status, cli.Listing{}); err != nil {
+		return err
+	}
+	report.Unchecked(&s.app.Console, status)
+	return report.Problems(&s.app.Console, status)
 }

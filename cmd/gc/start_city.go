@@ -11,53 +11,77 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/report"
 	"gascity.dev/gc/cmd/gc/internal/words"
-	"gascity.dev/gc/internal/controller"
+	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
-// startCity starts a controller in the background and waits until it has tried to
+// background starts a controller in the background and waits until it has tried to
 // start every agent. For a running city it only prints the status.
-func (a *app) startCity(ctx context.Context, opts controller.Options) error {
-	if s, err := runningStatus(ctx, opts.City.Dir); err == nil {
-		return a.showRunning(ctx, opts.City.Dir, s)
+func (s *starting) background(ctx context.Context) error {
+	before, _ := config.ReadIdentity(s.city.Dir)
+	defer s.sayOwnNames(before)
+	if status, err := runningStatus(ctx, s.city.Dir); err == nil {
+		return s.alreadyRunning(ctx, status)
 	}
+	status, err := s.launch(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		fmt.Fprintln(s.app.Err, "the city continues to start: gc status shows it, gc stop stops it")
+		return err
+	case errors.Is(err, cityapi.ErrControllerRunning): // another gc start was faster
+		status, none := awaitRunning(ctx, s.city.Dir)
+		if none != nil {
+			return err
+		}
+		return s.alreadyRunning(ctx, status)
+	case err != nil:
+		return err
+	}
+	return s.started(ctx, status)
+}
+
+// launch launches the controller, and shows what it waits for.
+func (s *starting) launch(ctx context.Context) (cityapi.Status, error) {
 	type result struct {
 		status cityapi.Status
 		err    error
 	}
 	done := make(chan result, 1)
 	go func() {
-		s, err := launchController(ctx, opts)
-		done <- result{s, err}
+		status, err := launchController(ctx, s.opts)
+		done <- result{status, err}
 	}()
-	p := display.NewProgress(a.Err)
+	p := display.NewProgress(s.app.Err)
+	defer p.Clear()
 	tick := time.NewTicker(display.ProgressTick)
 	defer tick.Stop()
 	began := time.Now()
 	for {
 		select {
 		case r := <-done:
-			p.Clear()
-			switch {
-			case r.err != nil && ctx.Err() != nil:
-				fmt.Fprintln(a.Err, "the city continues to start: gc status shows it, gc stop stops it")
-				return r.err
-			case errors.Is(r.err, cityapi.ErrControllerRunning): // another gc start was faster
-				if s, err := awaitRunning(ctx, opts.City.Dir); err == nil {
-					return a.showRunning(ctx, opts.City.Dir, s)
-				}
-				return r.err
-			case r.err != nil:
-				return r.err
-			}
-			return a.showStarted(ctx, r.status)
+			return r.status, r.err
 		case <-tick.C:
 			if p.Visible() {
-				p.Show(a.startProgress(ctx, opts.City.Dir, time.Since(began)))
+				p.Show(startProgress(ctx, s.city.Dir, time.Since(began)))
 			}
 		}
 	}
+}
+
+// sayOwnNames reports that another city has this one's name, if that was just
+// discovered.
+func (s *starting) sayOwnNames(before config.Identity) {
+	if now, ok := config.ReadIdentity(s.city.Dir); ok && now.InNames && !before.InNames {
+		fmt.Fprintf(s.app.Err, "%s: another city is also named %s: the session names of this one end in -%s\n", cli.Program, display.Line(s.city.Name()), now.ID)
+	}
+}
+
+// alreadyRunning prints the status of a city that was running before.
+func (s *starting) alreadyRunning(ctx context.Context, status cityapi.Status) error {
+	fmt.Fprintf(s.app.Err, "city %s is already running\n", display.Line(status.City))
+	report.Moved(&s.app.Console, s.city.Dir, status)
+	return s.app.printStatus(ctx, status, cli.Listing{})
 }
 
 // runningStatus returns the status of the city's controller; ErrNoController if
@@ -94,14 +118,8 @@ func awaitRunning(ctx context.Context, dir string) (cityapi.Status, error) {
 	}
 }
 
-func (a *app) showRunning(ctx context.Context, dir string, s cityapi.Status) error {
-	fmt.Fprintf(a.Err, "city %s is already running\n", display.Line(s.City))
-	report.Moved(&a.Console, dir, s)
-	return a.printStatus(ctx, s, cli.Listing{})
-}
-
 // startProgress says which agents a start waits for, and why; "" if unknown.
-func (a *app) startProgress(ctx context.Context, dir string, since time.Duration) string {
+func startProgress(ctx context.Context, dir string, since time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, display.ProgressTick)
 	defer cancel()
 	s, err := runningStatus(ctx, dir)
@@ -135,7 +153,7 @@ func startWait(ag cityapi.AgentStatus) string {
 }
 
 // isAgent reports whether the city has an agent with the name.
-func (a *app) isAgent(name string) bool {
+func isAgent(a *app, name string) bool {
 	city, err := a.loadCity()
 	if err != nil {
 		return false
@@ -145,7 +163,7 @@ func (a *app) isAgent(name string) bool {
 }
 
 // startAgent starts one agent of a running city.
-func (a *app) startAgent(ctx context.Context, name string, flags bool) error {
+func startAgent(ctx context.Context, a *app, name string, flags bool) error {
 	if flags {
 		return cli.Fail(cli.ExitUsage, "", "the flags of gc start apply to the whole city only")
 	}

@@ -5,7 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 
 	"gascity.dev/gc/cmd/gc/internal/citylog"
@@ -17,37 +21,26 @@ import (
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
-// runHere runs the controller in this process.
-func (a *app) runHere(ctx context.Context, opts controller.Options, o startOptions) error {
-	var last cityapi.Status
-	opts.Once = o.once
-	opts.Ready = func(s cityapi.Status) { last = s }
-	if o.foreground {
-		return a.runForeground(ctx, opts, o)
-	}
-	if err := controller.Run(ctx, opts); err != nil {
-		return err
-	}
-	return a.showStarted(ctx, last)
-}
-
-// runForeground runs the city until it is stopped or --until is reached.
-func (a *app) runForeground(ctx context.Context, opts controller.Options, o startOptions) error {
+// foreground runs the city in this process until it is stopped or --until is
+// reached.
+func (s *starting) foreground(ctx context.Context) error {
 	result := runResult{}
+	opts, o := s.opts, s.o
 	opts.Until, opts.Timeout, opts.StopOnCancel = controller.Until(o.until), o.timeout, true
 	opts.BlockedTimeout, opts.FailOnBlocked = o.blockedTimeout, o.failOn == "blocked"
-	opts.Ready = func(s cityapi.Status) {
-		if result.status = s; !o.quiet {
-			report.Unchecked(&a.Console, s)
+	opts.Ready = func(status cityapi.Status) {
+		if result.status = status; !o.quiet {
+			report.Unchecked(&s.app.Console, status)
 		}
 	}
-	stream := citylog.New(a.cityOutput(opts.City, o.json), opts.City.Name(), opts.Provider)
-	opts.Finished = func(ctx context.Context, s cityapi.Status) error {
+	stream := citylog.New(s.output(), s.city.Name(), opts.Provider)
+	opts.Finished = func(ctx context.Context, status cityapi.Status) error {
 		stream.Finish(ctx)
-		result = runResult{s, lastLines(ctx, a.providers, s), time.Now()}
+		result = runResult{status, lastLines(ctx, s.app.providers, status), time.Now()}
 		return nil
 	}
 	kill, stop := onSecondInterrupt()
@@ -57,69 +50,62 @@ func (a *app) runForeground(ctx context.Context, opts controller.Options, o star
 		opts.Artifacts, opts.Build.Record, opts.Record = o.artifacts, true, recorder(opts.Provider)
 	}
 	if !o.quiet {
-		opts.Log, opts.Event = a.Err, stream.Take
+		opts.Log, opts.Event = s.app.Err, stream.Take
 	}
 	after := context.WithoutCancel(ctx) // to print the stop of the city, too
 	stream.Run(after)
 	err := controller.Run(ctx, opts)
 	if n := stream.Close(after); n > 0 {
-		a.Warn("%s could not be printed in time: gc events shows them", display.Count(n, "event"))
+		s.app.Warn("%s could not be printed in time: gc events shows them", display.Count(n, "event"))
 	}
 	if result.at.IsZero() { // stopped by the user, or never ran
 		return err
 	}
-	return errors.Join(a.printResult(result, o.json), a.runFailed(result.status, err))
+	return errors.Join(result.print(&s.app.Console, o.json), result.failure(&s.app.Console, err))
 }
 
-// cityOutput returns the output of a city in the foreground.
-func (a *app) cityOutput(city *config.City, asJSON bool) *display.Merged {
-	names := []string{city.Name()}
-	for i := range city.Agents {
-		names = append(names, city.Agents[i].QualifiedName())
-	}
-	out := display.NewMerged(a.Out, a.Colours(a.Out), names...)
-	out.JSON = asJSON
+// output returns the output of the city.
+func (s *starting) output() *display.Merged {
+	names := append([]string{s.city.Name()}, templateNames(s.city)...)
+	out := display.NewMerged(s.app.Out, s.app.Colours(s.app.Out), names...)
+	out.JSON = s.o.json
 	return out
 }
 
-// runFailed is the error of a run.
-func (a *app) runFailed(s cityapi.Status, err error) error {
-	var failed *controller.FailedError
-	var blocked *controller.BlockedError
-	switch {
-	case errors.Is(err, cityapi.ErrTimeout):
-		return cli.Fail(cli.ExitTimeout, "", "%w", err)
-	case errors.As(err, &blocked):
-		return a.blockedAgent(blocked)
-	case errors.As(err, &failed):
-		return a.failedAgent(s, failed)
-	case err != nil:
+// onSecondInterrupt returns a channel that is closed at the second SIGINT or
+// SIGTERM; the first stops the city: see graceful.
+func onSecondInterrupt() (second <-chan struct{}, stop func()) {
+	signals, over, closed := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		for range 2 {
+			select {
+			case <-signals:
+			case <-over:
+				return
+			}
+		}
+		close(closed)
+	}()
+	return closed, func() { signal.Stop(signals); close(over) }
+}
+
+// recorder returns a Recorder that reads recordings from the mux behind p.
+func recorder(p runtime.Provider) controller.Recorder {
+	return func(ctx context.Context, session string, w io.Writer) error {
+		c, err := muxClient(ctx, p, "recording")
+		if err != nil {
+			return err
+		}
+		err = c.Recording(ctx, session, api.RecordingASCIICast, w)
+		switch {
+		case errors.Is(err, api.ErrRequest): // an agent that ran before
+			return fmt.Errorf("recording of %s: %w", session, runtime.ErrUnsupported)
+		case errors.Is(err, api.ErrNotFound):
+			return fmt.Errorf("recording of %s: %w", session, runtime.ErrSessionNotFound)
+		}
 		return err
 	}
-	return report.Problems(&a.Console, s)
-}
-
-// failedAgent returns the exit status of the agent that failed first, and explains
-// the failure.
-func (a *app) failedAgent(s cityapi.Status, failed *controller.FailedError) error {
-	for _, ag := range s.Agents {
-		if ag.Name == failed.Agent {
-			ag.Hint = cmp.Or(ag.Hint, "gc start runs it again")
-			report.Problem(&a.Console, ag)
-		}
-	}
-	if failed.Code < 1 || failed.Code > 255 {
-		return cli.Quiet(cli.ExitFailure)
-	}
-	return cli.Quiet(failed.Code)
-}
-
-// blockedAgent prints the unanswered question and returns the error.
-func (a *app) blockedAgent(b *controller.BlockedError) error {
-	if q := b.Activity.Pending; q != nil {
-		fmt.Fprint(a.Err, questionText(q))
-	}
-	return cli.Fail(cli.ExitFailure, `permissions in city.toml decide what agents do without asking; --blocked-timeout leaves time for gc respond `+shell.Word(b.Agent), "%w", b)
 }
 
 // hasOneShot reports whether the city has an agent that ends by itself.
@@ -142,11 +128,51 @@ type resultLine struct {
 	Status cityapi.Status `json:"status"`
 }
 
-// printResult prints the result of every agent, as it was before the city was
-// stopped.
-func (a *app) printResult(r runResult, asJSON bool) error {
+// print prints the result of every agent, as it was before the city was stopped.
+func (r *runResult) print(c *cli.Console, asJSON bool) error {
 	if asJSON {
-		return display.NewMergedJSON(a.Out).Object(resultLine{time.Now().UTC(), "result", r.status})
+		return display.NewMergedJSON(c.Out).Object(resultLine{time.Now().UTC(), "result", r.status})
 	}
-	return report.Results(&a.Console, r.status, r.last, r.at)
+	return report.Results(c, r.status, r.last, r.at)
+}
+
+// failure is the error of the run, with an explanation of what failed; err is the
+// controller's.
+func (r *runResult) failure(c *cli.Console, err error) error {
+	var failed *controller.FailedError
+	var blocked *controller.BlockedError
+	switch {
+	case errors.Is(err, cityapi.ErrTimeout):
+		return cli.Fail(cli.ExitTimeout, "", "%w", err)
+	case errors.As(err, &blocked):
+		return agentBlocked(c, blocked)
+	case errors.As(err, &failed):
+		return r.agentFailed(c, failed)
+	case err != nil:
+		return err
+	}
+	return report.Problems(c, r.status)
+}
+
+// agentFailed returns the exit status of the agent that failed first, and explains
+// the failure.
+func (r *runResult) agentFailed(c *cli.Console, failed *controller.FailedError) error {
+	for _, ag := range r.status.Agents {
+		if ag.Name == failed.Agent {
+			ag.Hint = cmp.Or(ag.Hint, "gc start runs it again")
+			report.Problem(c, ag)
+		}
+	}
+	if failed.Code < 1 || failed.Code > 255 {
+		return cli.Quiet(cli.ExitFailure)
+	}
+	return cli.Quiet(failed.Code)
+}
+
+// agentBlocked prints the unanswered question and returns the error.
+func agentBlocked(c *cli.Console, b *controller.BlockedError) error {
+	if q := b.Activity.Pending; q != nil {
+		fmt.Fprint(c.Err, questionText(q))
+	}
+	return cli.Fail(cli.ExitFailure, `permissions in city.toml decide what agents do without asking; --blocked-timeout leaves time for gc respond `+shell.Word(b.Agent), "%w", b)
 }

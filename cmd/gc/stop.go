@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -38,7 +39,7 @@ func newStopCmd(a *app) *cobra.Command {
 			}
 			if len(args) == 1 {
 				if st, err := os.Stat(args[0]); err != nil || !st.IsDir() {
-					return a.stopAgent(cmd.Context(), args, o)
+					return stopAgent(cmd.Context(), a, args, o)
 				}
 				a.city = args[0]
 			}
@@ -75,7 +76,7 @@ func (o *stopOptions) request() cityapi.StopRequest {
 	return cityapi.StopRequest{Timeout: clock.Millis(o.timeout), Now: o.now}
 }
 
-func (a *app) stopAgent(ctx context.Context, names []string, o stopOptions) error {
+func stopAgent(ctx context.Context, a *app, names []string, o stopOptions) error {
 	if o != (stopOptions{}) {
 		return cli.Fail(cli.ExitUsage, "", "--timeout and --now apply to the whole city only")
 	}
@@ -91,25 +92,25 @@ func runStop(ctx context.Context, a *app, o stopOptions) error {
 	}
 	c, err := cityapi.Dial(dir)
 	if errors.Is(err, cityapi.ErrNoController) {
-		return a.stopOrphans(ctx, dir)
+		return stopOrphans(ctx, a, dir)
 	}
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return a.stopCity(ctx, c, o)
+	return stopCity(ctx, a.Err, c, o)
 }
 
 // stopCity asks the controller to stop and shows what it waits for. The first
 // Ctrl-C prints a hint, the second kills the agents, the third exits.
-func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) error {
+func stopCity(ctx context.Context, stderr io.Writer, c *cityapi.Client, o stopOptions) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt)
 	defer signal.Stop(signals)
 	done := make(chan error, 2)
 	stop := func(r cityapi.StopRequest) { done <- c.Stop(ctx, r) }
 	go stop(o.request())
-	p := display.NewProgress(a.Err)
+	p := display.NewProgress(stderr)
 	defer p.Clear()
 	tick := time.NewTicker(display.ProgressTick)
 	defer tick.Stop()
@@ -122,23 +123,23 @@ func (a *app) stopCity(ctx context.Context, c *cityapi.Client, o stopOptions) er
 			p.Clear()
 			switch interrupts++; interrupts {
 			case 1:
-				fmt.Fprintln(a.Err, "still stopping; Ctrl-C again kills the remaining agents")
+				fmt.Fprintln(stderr, "still stopping; Ctrl-C again kills the remaining agents")
 			case 2:
-				fmt.Fprintln(a.Err, "killing the remaining agents")
+				fmt.Fprintln(stderr, "killing the remaining agents")
 				go stop(cityapi.StopRequest{Now: true})
 			default:
 				return cli.Quiet(128 + int(syscall.SIGINT))
 			}
 		case <-tick.C:
 			if p.Visible() {
-				p.Show(a.stopProgress(ctx, c, time.Since(began)))
+				p.Show(stopProgress(ctx, c, time.Since(began)))
 			}
 		}
 	}
 }
 
 // stopProgress says which agents a stop waits for; "" if unknown.
-func (a *app) stopProgress(ctx context.Context, c *cityapi.Client, since time.Duration) string {
+func stopProgress(ctx context.Context, c *cityapi.Client, since time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, display.ProgressTick)
 	defer cancel()
 	s, err := c.Status(ctx)
@@ -159,7 +160,7 @@ func (a *app) stopProgress(ctx context.Context, c *cityapi.Client, since time.Du
 
 // stopOrphans stops the agents of a city whose controller died. It does nothing
 // for a city that was never started.
-func (a *app) stopOrphans(ctx context.Context, dir string) error {
+func stopOrphans(ctx context.Context, a *app, dir string) error {
 	if _, err := os.Stat(cityapi.StateDir(dir)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,7 +14,7 @@ import (
 )
 
 // Wire keeps every message that is exchanged with an agent, in the files
-// "wire.jsonl" and "wire.1.jsonl". It is for finding faults of agents, and holds every
+// "wire.jsonl" and "wire.1.jsonl", without the variables and headers of MCP servers. It is for finding faults of agents, and holds every
 // secret in the messages. Safe for concurrent use.
 type Wire struct {
 	mu    sync.Mutex
@@ -78,6 +79,8 @@ func (w *Wire) Add(fromAgent bool, msg []byte) {
 	dir := "c2a"
 	if fromAgent {
 		dir = "a2c"
+	} else {
+		msg = withoutSecrets(msg)
 	}
 	b, err := json.Marshal(struct {
 		Time time.Time       `json:"t"`
@@ -90,6 +93,38 @@ func (w *Wire) Add(fromAgent bool, msg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.files.add(b)
+}
+
+// withoutSecrets masks the variables and headers of MCP servers in a message to the
+// agent.
+func withoutSecrets(msg []byte) []byte {
+	if !bytes.Contains(msg, []byte(`"mcpServers"`)) {
+		return msg
+	}
+	var all, params map[string]json.RawMessage
+	var servers []map[string]json.RawMessage
+	if json.Unmarshal(msg, &all) != nil || json.Unmarshal(all["params"], &params) != nil || json.Unmarshal(params["mcpServers"], &servers) != nil {
+		return msg // a text that mentions them
+	}
+	for _, s := range servers {
+		for _, key := range []string{"env", "headers"} {
+			var values []map[string]any
+			if json.Unmarshal(s[key], &values) != nil {
+				continue
+			}
+			for _, v := range values {
+				v["value"] = "********"
+			}
+			s[key], _ = json.Marshal(values) // of strings: it cannot fail
+		}
+	}
+	params["mcpServers"], _ = json.Marshal(servers)
+	all["params"], _ = json.Marshal(params)
+	out, err := json.Marshal(all)
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 // Close closes the file.

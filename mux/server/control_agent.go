@@ -60,12 +60,12 @@ func (s *session) nudgeAgent(ctx context.Context, r api.NudgeRequest) (api.Recei
 		case <-ctx.Done():
 		}
 	}()
-	late := time.NewTimer(cmp.Or(max(r.Timeout, 0), nudge.DefaultWait))
-	defer late.Stop()
+	inTime, stop := context.WithTimeout(ctx, cmp.Or(max(r.Timeout, 0), nudge.DefaultWait))
+	defer stop()
 	for {
 		var rec api.Receipt
 		err := s.withHost(ctx, func(h *control.Client) (err error) {
-			if rec, err = askAgent(ctx, h, r, late.C); err == nil && rec.State == api.Refused {
+			if rec, err = askAgent(ctx, inTime, h, r); err == nil && rec.State == api.Refused {
 				rec.Typed = remembers(ctx, h, r.ID, rec)
 			}
 			return err
@@ -90,8 +90,8 @@ func (s *session) nudgeAgent(ctx context.Context, r api.NudgeRequest) (api.Recei
 }
 
 // askAgent makes one request for a receipt. A message that still waits for the end of a
-// turn when late fires or ctx ends is taken back, unless the next server goes on.
-func askAgent(ctx context.Context, h *control.Client, r api.NudgeRequest, late <-chan time.Time) (api.Receipt, error) {
+// turn when inTime ends, which ctx ends too, is taken back, unless the next server goes on.
+func askAgent(ctx, inTime context.Context, h *control.Client, r api.NudgeRequest) (api.Receipt, error) {
 	n := control.Nudge{ID: r.ID, Blocks: []control.Block{{Text: r.Text}}, Now: r.Now, Queue: true}
 	asked, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -112,8 +112,7 @@ func askAgent(ctx context.Context, h *control.Client, r api.NudgeRequest, late <
 	select {
 	case a := <-answer:
 		return receiptOf(a.rec), a.err
-	case <-late:
-	case <-ctx.Done():
+	case <-inTime.Done():
 		if errors.Is(context.Cause(ctx), api.ErrLeaving) {
 			return api.Receipt{}, api.ErrLeaving
 		}

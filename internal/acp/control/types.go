@@ -2,6 +2,8 @@ package control
 
 import (
 	"time"
+
+	"gascity.dev/gc/internal/outcome"
 )
 
 // Version is the protocol's number.
@@ -65,12 +67,12 @@ type Block struct {
 
 // States of a [Receipt]: those of runtime.State, and queued.
 const (
-	StateSubmitted  = "submitted"
-	StateBlocked    = "blocked"
-	StateRefused    = "refused"
-	StateDead       = "dead"
-	StateUnverified = "unverified"
-	StateQueued     = "queued" // written down; sent when the turn ends
+	StateSubmitted  = outcome.Submitted
+	StateBlocked    = outcome.Blocked
+	StateRefused    = outcome.Refused
+	StateDead       = outcome.Dead
+	StateUnverified = outcome.Unverified
+	StateQueued     = "queued" // on disk; sent when the turn ends
 )
 
 // Receipt is the outcome of a nudge.

@@ -2,13 +2,15 @@ package host
 
 import (
 	"os"
-	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/acp/control"
 	"gascity.dev/gc/internal/acp/protocol"
 	"gascity.dev/gc/internal/acp/wire"
+	"gascity.dev/gc/internal/outcome"
 )
 
 const sigint = syscall.SIGINT
@@ -18,14 +20,14 @@ const (
 	closeTime   = 2 * time.Second        // for session/close
 	stdinTime   = 5 * time.Second        // for the agent to end after its input did
 	killTime    = 2 * time.Second        // between SIGTERM and SIGKILL
-	stderrDelay = 500 * time.Millisecond // for what a grandchild writes after the agent's end
-	failureTime = 10 * time.Second       // for whoever starts the agent to ask why it failed
+	stderrDelay = 500 * time.Millisecond // for output of a grandchild after the agent's end
+	failureTime = 10 * time.Second       // for the caller of the start to ask why it failed
 )
 
-// end is how far the end of the agent is.
+// end is the progress of the agent's end.
 type end struct {
-	asked   bool // somebody wants it
-	over    bool // the agent has ended
+	asked   bool // requested
+	ended   bool // the agent has ended
 	waiting []chan<- *control.Error
 }
 
@@ -55,7 +57,7 @@ func (h *host) close(answer chan<- *control.Error) {
 	h.loop.after(closeTime, hangUp)
 }
 
-// hangUp closes the agent's input, and ends the agent if that does not.
+// hangUp closes the agent's input, and ends the agent by signals if it continues.
 func (h *host) hangUp() {
 	h.peer.conn.CloseWrite()
 	h.loop.after(stdinTime, func() {
@@ -64,8 +66,7 @@ func (h *host) hangUp() {
 	})
 }
 
-// fail ends a start. The host stays for a while, so that whoever started it can ask
-// why.
+// fail ends a start. The host stays for a while, for its starter to ask why.
 func (h *host) fail(f control.Failure) {
 	if h.phase != control.PhaseStarting {
 		return
@@ -82,7 +83,7 @@ func (h *host) fail(f control.Failure) {
 	h.loop.after(failureTime, func() { h.close(make(chan *control.Error, 1)) })
 }
 
-// ended handles the end of the agent: it is the host's.
+// ended handles the end of the agent: the host ends, too.
 func (h *host) ended() {
 	if h.phase == control.PhaseStarting && !h.end.asked {
 		h.fail(control.Failure{Kind: control.FailDeath, Message: "the agent ended while it started: " + exitText(h.proc.status()), Exit: h.proc.status()})
@@ -97,12 +98,13 @@ func (h *host) ended() {
 	h.changed()
 }
 
-// exitText is an exit status as a person reads it.
+// exitText is an exit status in words.
 func exitText(status int) string {
+	e := outcome.Exit{Code: status}
 	if status > 128 {
-		return syscall.Signal(status - 128).String()
+		e.Signal = unix.SignalName(syscall.Signal(status - 128))
 	}
-	return "exit status " + strconv.Itoa(status)
+	return e.Status()
 }
 
 // leftover reports whether the host must stay after the agent's end: nobody has asked

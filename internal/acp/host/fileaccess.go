@@ -14,7 +14,7 @@ type fileAccess struct {
 	files *files.Files // nil: the agent may not ask
 }
 
-// read takes fs/read_text_file.
+// read handles fs/read_text_file.
 func (a *fileAccess) read(m wire.Message) {
 	var r protocol.ReadFileRequest
 	if err := protocol.DecodeExact(m.Params, &r); err != nil || r.SessionID != a.h.peer.session {
@@ -27,7 +27,7 @@ func (a *fileAccess) read(m wire.Message) {
 	})
 }
 
-// write takes fs/write_text_file.
+// write handles fs/write_text_file.
 func (a *fileAccess) write(m wire.Message) {
 	var r protocol.WriteFileRequest
 	if err := protocol.DecodeExact(m.Params, &r); err != nil || r.Content == nil || r.SessionID != a.h.peer.session {
@@ -49,7 +49,7 @@ const (
 	rejectFile = "reject"
 )
 
-// ask opens a question about a file, and does what it is about if it is allowed.
+// ask opens a question about a file, and calls do if it is allowed.
 func (a *fileAccess) ask(m wire.Message, kind, path string, do func() (any, error)) {
 	title := kind + " " + clean(path)
 	a.h.asks.add(&question{

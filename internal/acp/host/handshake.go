@@ -78,7 +78,7 @@ func (h *host) openSession() {
 	}
 }
 
-// again continues a conversation. What the agent replays of it is in the transcript.
+// again continues a conversation. The transcript already has what the agent replays.
 func (h *host) again(method string, r protocol.SessionRequest) {
 	h.peer.session, h.peer.replaying = r.SessionID, true
 	h.peer.call(method, r, func(m wire.Message) {
@@ -100,7 +100,7 @@ func (h *host) again(method string, r protocol.SessionRequest) {
 	})
 }
 
-// notResumed tells that a conversation is not continued.
+// notResumed records that a conversation is not continued.
 func (h *host) notResumed(why string) {
 	h.notice = "a new conversation: " + clean(why)
 	h.conv.AddNotice(h.notice)

@@ -13,7 +13,7 @@ type loop struct {
 
 func newLoop() loop { return loop{work: make(chan func()), done: make(chan struct{})} }
 
-// post brings f to the loop. It blocks until the loop takes it; false: the loop has
+// post passes f to the loop. It blocks until the loop accepts it; false: the loop has
 // ended. The loop itself must not post.
 func (l loop) post(f func()) bool {
 	select {

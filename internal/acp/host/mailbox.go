@@ -16,7 +16,7 @@ import (
 // Limits of the messages to an agent.
 const (
 	maxQueued   = 64
-	maxQueue    = 4 << 20 // bytes of all that wait
+	maxQueue    = 4 << 20 // bytes of all queued ones
 	maxMessage  = 1 << 20 // bytes of one
 	maxFinished = 256     // outcomes that are remembered
 )
@@ -37,7 +37,7 @@ type message struct {
 	Queued   time.Time        `json:"queued"`
 	Receipt  *control.Receipt `json:"receipt,omitempty"` // once the outcome is known
 
-	wait []chan<- control.Receipt // each takes one receipt without blocking
+	wait []chan<- control.Receipt // each has space for one receipt
 }
 
 // bytes is the length of the content.
@@ -49,7 +49,7 @@ func (m *message) bytes() int {
 	return n
 }
 
-// settle records the outcome and tells whoever waits for it.
+// settle records the outcome and reports it to the callers.
 func (m *message) settle(r control.Receipt) {
 	if m.Receipt != nil {
 		return
@@ -117,7 +117,7 @@ func (m *mailbox) queued() []string {
 	return ids
 }
 
-// full says why a message has no room, "" if it has.
+// full returns why a message does not fit, "" if it does.
 func (m *mailbox) full(add *message) string {
 	n, bytes := 0, add.bytes()
 	for _, x := range m.list {
@@ -153,7 +153,7 @@ func (m *mailbox) add(x *message) {
 	})
 }
 
-// remove takes a message out.
+// remove removes a message.
 func (m *mailbox) remove(x *message) {
 	m.list = slices.DeleteFunc(m.list, func(y *message) bool { return y == x })
 }

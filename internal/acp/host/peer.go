@@ -9,13 +9,13 @@ import (
 	"gascity.dev/gc/internal/acp/wire"
 )
 
-// errEnded is why a request to a host that ends fails.
+// errEnded is the error of requests to an ending host.
 var errEnded = errors.New("the agent has ended")
 
 // codeAuth is the error of an agent that requires authentication.
 const codeAuth = protocol.CodeAuth
 
-// peer is the agent as the host speaks to it. An answer is handled where it comes in
+// peer is the host's connection to the agent. An answer is handled where it comes in
 // the order of the agent's messages.
 type peer struct {
 	conn  *wire.Conn
@@ -64,8 +64,7 @@ func decode(what string, m wire.Message, v any) error {
 	return nil
 }
 
-// notify sends a notification. A connection that takes nothing more is about to end:
-// its other end says so.
+// notify sends a notification. A connection that accepts nothing more is about to end.
 func (p *peer) notify(method string, params any) { _ = p.conn.Notify(method, params) }
 
 // reply answers a request of the agent.

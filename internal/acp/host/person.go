@@ -8,7 +8,7 @@ import (
 	"gascity.dev/gc/internal/acp/view"
 )
 
-// person is the author of an answer that is given on the host's terminal.
+// person is the author of answers on the host's terminal.
 const person = "person"
 
 // escTime is how long the bytes of one key may take.
@@ -28,7 +28,7 @@ func (h *host) typed(keys []byte) {
 	h.screen.now()
 }
 
-// act does what a person asks for.
+// act carries out a person's actions.
 func (h *host) act(list []view.Action) {
 	for _, a := range list {
 		switch a := a.(type) {

@@ -62,7 +62,7 @@ func startProcess(l control.Launch) (*process, error) {
 		return nil, err
 	}
 	go func() {
-		_ = p.cmd.Wait() // the state says how it ended
+		_ = p.cmd.Wait() // the state has the exit
 		close(p.gone)
 	}()
 	return p, nil
@@ -89,7 +89,7 @@ func (p *process) status() int {
 	return st.ExitCode()
 }
 
-// Limits of what is kept of the agent's standard error.
+// Limits of the agent's standard error kept.
 const (
 	tailLines = 20
 	tailBytes = 16 << 10
@@ -126,7 +126,7 @@ func (t *tail) lines() []string {
 	return out[max(0, len(out)-tailLines):]
 }
 
-// clean removes control characters and what is not UTF-8.
+// clean removes control characters and invalid UTF-8.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

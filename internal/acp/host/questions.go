@@ -39,7 +39,7 @@ type questions struct {
 	given       []string // the ids of the latest answers that were carried out
 }
 
-// permission takes session/request_permission.
+// permission handles session/request_permission.
 func (q *questions) permission(m wire.Message) {
 	var r protocol.PermissionRequest
 	if err := protocol.Decode(m.Params, &r); err != nil || len(r.Options) == 0 || r.SessionID != q.h.peer.session {
@@ -77,7 +77,7 @@ func options(list []protocol.PermissionOption) []conversation.Option {
 	return out
 }
 
-// elicitation takes elicitation/create: a form with one field.
+// elicitation handles elicitation/create: a form with one field.
 func (q *questions) elicitation(m wire.Message) {
 	var r protocol.ElicitationRequest
 	if err := protocol.Decode(m.Params, &r); err != nil || r.Mode != protocol.ModeForm {
@@ -129,7 +129,7 @@ func (q *questions) add(x *question) {
 	}
 }
 
-// expire rejects the question after a while, if the configuration says so.
+// expire rejects the question after the configured time, if any.
 func (q *questions) expire(x *question) {
 	if q.h.launch.AskTimeout <= 0 {
 		return
@@ -172,7 +172,7 @@ func (q *questions) fill(x *question, value any) {
 	q.h.peer.reply(x.request, protocol.ElicitationResult{Action: protocol.ActionAccept, Content: map[string]any{x.form.Name: value}})
 }
 
-// respond answers the open question as somebody says. An answer whose connection broke
+// respond answers the open question for a client. An answer whose connection broke
 // may come again.
 func (q *questions) respond(a control.Answer) *control.Error {
 	if a.ID != "" && slices.Contains(q.given, a.ID) {
@@ -239,7 +239,7 @@ func (q *questions) cancelAll(why string) {
 	}
 }
 
-// withdrawn takes $/cancel_request: the agent no longer waits for the answer.
+// withdrawn handles $/cancel_request: the agent no longer waits for the answer.
 func (q *questions) withdrawn(id json.RawMessage) {
 	for _, x := range q.open {
 		if string(x.request) == string(id) {

@@ -13,9 +13,9 @@ import (
 type record struct {
 	w    *transcript.Writer
 	warn func(string)
-	next int // the number, since the beginning, of the first item that is not written
+	next int // the number, since the beginning, of the first unwritten item
 	seen uint64
-	bad  bool // writing failed; said once
+	bad  bool // writing failed; reported once
 }
 
 func newRecord(dir string, warn func(string)) (*record, error) {

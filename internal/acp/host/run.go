@@ -126,8 +126,8 @@ func (h *host) events() {
 		case s := <-signals:
 			h.signalled(s)
 		}
-		if messages == nil && gone == nil && !h.end.over {
-			h.end.over = true
+		if messages == nil && gone == nil && !h.end.ended {
+			h.end.ended = true
 			h.ended()
 		}
 		h.flush()

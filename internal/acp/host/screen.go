@@ -11,12 +11,12 @@ import (
 	"gascity.dev/gc/internal/acp/view"
 )
 
-// paintTime is the time between two paints of what the agent says: the journal grows
-// by each. What a person types is painted at once.
+// paintTime is the time between two paints of the agent's text: the journal grows
+// by each. A person's input is painted at once.
 const paintTime = 33 * time.Millisecond
 
-// screen is the host's terminal: what is painted on it, and the keys typed there. A
-// terminal that takes nothing holds up only the paints.
+// screen is the host's terminal: paints and typed keys. A terminal that accepts
+// nothing delays only the paints.
 type screen struct {
 	in, out *os.File
 	nonce   string
@@ -26,7 +26,7 @@ type screen struct {
 	writes  chan []byte
 	written chan struct{}
 
-	wants   bool   // something is to be painted
+	wants   bool   // a paint is wanted
 	busy    bool   // a paint is being written
 	reports []byte // to be written with the next paint
 	last    time.Time
@@ -63,7 +63,7 @@ func (s *screen) size() (cols, rows int) {
 	return cols, rows
 }
 
-// read brings what is typed. It ends with the process.
+// read passes on typed keys. It ends with the process.
 func (s *screen) read() {
 	for {
 		b := make([]byte, 4<<10)
@@ -94,8 +94,8 @@ func (s *screen) flush() {
 	}
 }
 
-// report tells the multiplexer what the agent is doing (OSC 7501), with the next
-// paint, which is now.
+// report reports the agent's activity to the multiplexer (OSC 7501), with a paint at
+// once.
 func (s *screen) report(st control.State) {
 	text := st.Evidence
 	if st.Pending != nil {
@@ -120,7 +120,7 @@ func (s *screen) paint(f view.Frame) {
 		return
 	}
 	s.wants, s.last = false, time.Now()
-	s.view.Resize(s.size()) // the terminal's, whatever SIGWINCH has told yet
+	s.view.Resize(s.size()) // SIGWINCH may come later
 	b := append(s.reports, s.view.Paint(f)...)
 	s.reports = nil
 	if len(b) == 0 {
@@ -130,7 +130,7 @@ func (s *screen) paint(f view.Frame) {
 	s.writes <- b
 }
 
-// drain waits for the last paint, not for long: the terminal may take nothing.
+// drain waits shortly for the last paint: the terminal may accept nothing.
 func (s *screen) drain() {
 	if !s.busy {
 		return
@@ -142,7 +142,7 @@ func (s *screen) drain() {
 	}
 }
 
-// finish writes what is left of the conversation, and removes the composer.
+// finish writes the rest of the conversation, and removes the composer.
 func (s *screen) finish(f view.Frame) {
 	s.drain()
 	if !s.busy {

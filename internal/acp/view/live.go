@@ -25,7 +25,7 @@ func (v *View) live(f *Frame, limit int) []line {
 func (v *View) liveItem(it *conversation.Item, r *record, f *Frame, limit int) []line {
 	switch it.Kind {
 	case conversation.Thought:
-		if f.over() || it.Done {
+		if f.idle() || it.Done {
 			return nil
 		}
 		return []line{{text: cut(thoughtLine(it.Text), v.cols), style: dim}}
@@ -92,7 +92,7 @@ func (v *View) fitted(lines []line) []line {
 func (v *View) livePlan(f *Frame) []line {
 	for i := len(f.Items) - 1; i >= 0; i-- {
 		if it := &f.Items[i]; it.Kind == conversation.Plan && len(it.Plan) > 0 {
-			if f.over() || allDone(it.Plan) {
+			if f.idle() || allDone(it.Plan) {
 				return nil
 			}
 			return []line{{text: cut(planLine(it.Plan), v.cols)}}

@@ -71,7 +71,7 @@ func (g *log) pass(f *Frame) (out []line) {
 		}
 		it := &f.Items[at]
 		begins := r.bytes == 0
-		lines := g.advance(it, number, f.over(), at == len(f.Items)-1)
+		lines := g.advance(it, number, f.idle(), at == len(f.Items)-1)
 		if len(lines) > 0 && begins && g.any && (it.Kind == conversation.Prompt || it.Kind == conversation.Message) {
 			out = append(out, line{})
 		}
@@ -81,23 +81,23 @@ func (g *log) pass(f *Frame) (out []line) {
 	return out
 }
 
-// advance returns the lines of an item that have become final. over: no turn runs;
+// advance returns the lines of an item that have become final. idle: no turn runs;
 // last: no item follows.
-func (g *log) advance(it *conversation.Item, number int, over, last bool) []line {
-	complete, r := it.Done || over && !last, &g.written[number-g.first]
+func (g *log) advance(it *conversation.Item, number int, idle, last bool) []line {
+	complete, r := it.Done || idle && !last, &g.written[number-g.first]
 	switch it.Kind {
 	case conversation.Message:
 		return g.message(it, number, complete)
 	case conversation.Call:
-		return g.call(it.Tool, r, over || it.Done)
+		return g.call(it.Tool, r, idle || it.Done)
 	case conversation.Plan:
 		r.settled = it.Done
-		return g.plan(it.Plan, r, over || it.Done)
+		return g.plan(it.Plan, r, idle || it.Done)
 	case conversation.Thought: // shown only while it lasts
 		r.settled = complete
 		return nil
 	}
-	if !complete && !over && last {
+	if !complete && !idle && last {
 		return nil
 	}
 	r.settled = true
@@ -146,9 +146,9 @@ func textLines(text string) []line {
 	return out
 }
 
-// call returns the lines of a tool call that has ended, and of one that has not if
-// no turn runs any more: then it is written again when it ends.
-func (g *log) call(t *conversation.Tool, r *record, over bool) []line {
+// call returns the lines of a tool call that has ended, and if final is set of one
+// that has not: it is written again when it ends.
+func (g *log) call(t *conversation.Tool, r *record, final bool) []line {
 	switch {
 	case t == nil:
 		r.settled = true
@@ -158,7 +158,7 @@ func (g *log) call(t *conversation.Tool, r *record, over bool) []line {
 		shown := g.asked[t.CallID]
 		delete(g.asked, t.CallID)
 		return toolLines(t, shown)
-	case over && r.line == "":
+	case final && r.line == "":
 		out := toolLines(t, g.asked[t.CallID])
 		r.line = out[0].plain()
 		return out
@@ -166,10 +166,10 @@ func (g *log) call(t *conversation.Tool, r *record, over bool) []line {
 	return nil
 }
 
-// plan returns the line of a plan that is complete, or that no turn works on.
-func (g *log) plan(plan []conversation.PlanEntry, r *record, over bool) []line {
+// plan returns the line of a plan that is complete or final.
+func (g *log) plan(plan []conversation.PlanEntry, r *record, final bool) []line {
 	text := planLine(plan)
-	if len(plan) == 0 || r.line == text || !over && !allDone(plan) {
+	if len(plan) == 0 || r.line == text || !final && !allDone(plan) {
 		return nil
 	}
 	r.line = text

@@ -32,8 +32,8 @@ type Frame struct {
 	Line     string                // a notice at the beginning of the status line
 }
 
-// over reports whether no turn runs: then nothing more is expected of an item.
-func (f *Frame) over() bool { return f.State == "idle" }
+// idle reports whether no turn runs: then nothing more is expected of an item.
+func (f *Frame) idle() bool { return f.State == "idle" }
 
 // View paints frames and reads keys.
 type View struct {

@@ -47,7 +47,7 @@ func runAgent(hello string) {
 		text, err := in.ReadBytes('\n')
 		if err != nil {
 			if os.Getenv("GC_TEST_STUBBORN") != "" {
-				select {}
+				time.Sleep(time.Hour)
 			}
 			return
 		}
@@ -72,9 +72,16 @@ func (a *scripted) take(l line, hello string) bool {
 		}
 	case "initialize":
 		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, l.ID, hello))
+		if os.Getenv("GC_TEST_TWICE") != "" {
+			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, l.ID, hello))
+		}
 	case "session/new":
 		if os.Getenv("GC_TEST_AUTH") != "" {
 			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"Authentication required"}}`, l.ID))
+			return true
+		}
+		if os.Getenv("GC_TEST_NOSESSION") != "" {
+			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, l.ID))
 			return true
 		}
 		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"auto","name":"Auto"}]}}}`, l.ID))
@@ -191,6 +198,32 @@ func (a *scripted) prompt(id json.RawMessage, text string) {
 		os.Exit(7)
 	case "JUNK":
 		a.send("Loaded cached credentials.\n{\"level\":\"info\",\"id\":1}\n\x1b]0;title\x07" + `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"after junk"}}}}`)
+	case "RAWLINES": // the answer is one of the lines
+		a.send(strings.ReplaceAll(rest, "@", string(id)))
+		return
+	case "REQUEST":
+		method, params, _ := strings.Cut(rest, " ")
+		a.say("answered " + a.request(method, params))
+	case "HUGE":
+		n, _ := strconv.Atoi(rest)
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"%s"}}`, id, strings.Repeat("x", n<<20)))
+		return
+	case "STDERR":
+		n, _ := strconv.Atoi(rest)
+		for range n {
+			os.Stderr.WriteString(strings.Repeat(strings.Repeat("e", 1023)+"\n", 1<<10))
+		}
+	case "FLOOD":
+		n, _ := strconv.Atoi(rest)
+		for range n << 4 {
+			a.say(strings.Repeat("f", 1<<16))
+		}
+	case "MUTE":
+		os.Stdout.Close()
+		select {}
+	case "HALF":
+		os.Stdout.WriteString(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"stop`)
+		os.Exit(0)
 	case "RAW":
 		a.say("\x1b[31mred\x1b[0m \x1b]52;c;aGk=\x07 bell\x07 done")
 	case "TTY":

@@ -20,6 +20,7 @@ import (
 	"gascity.dev/gc/internal/acp/control"
 	"gascity.dev/gc/internal/acp/host"
 	"gascity.dev/gc/internal/acp/transcript"
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/vt"
 )
 
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 	if host.Is(os.Args) {
 		os.Exit(host.Run(os.Args))
 	}
+	testenv.SideBySide(16) // they wait for timers
 	os.Exit(m.Run())
 }
 
@@ -357,6 +359,7 @@ func TestQuestion(t *testing.T) {
 
 // A person answers on the terminal, and writes messages there.
 func TestPerson(t *testing.T) {
+	t.Parallel()
 	r := start(t, setup{})
 	r.ready()
 	io.WriteString(r.pty, "ASK rm b\r")
@@ -418,6 +421,7 @@ func TestAskTimeout(t *testing.T) {
 
 // More questions than a person can see are cancelled at once.
 func TestTooManyQuestions(t *testing.T) {
+	t.Parallel()
 	r := start(t, setup{})
 	r.ready()
 	r.send("m", "ASKMANY 100")
@@ -456,6 +460,7 @@ func TestFailedTurn(t *testing.T) {
 
 // A message is submitted once the agent has read it, and unverified if it does not.
 func TestReceiptWithoutAnUpdate(t *testing.T) {
+	t.Parallel()
 	r := start(t, setup{})
 	r.ready()
 	if got := r.send("m", "QUIET"); got.State != control.StateSubmitted || got.Detail != "read by the agent" {
@@ -507,10 +512,13 @@ func TestHostileText(t *testing.T) {
 }
 
 func TestFailedStarts(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		setup
 		kind, message string
 	}{
+		"version 0":  {setup{hello: `{"protocolVersion":0}`}, control.FailOther, "version 0"},
+		"no session": {setup{env: []string{"GC_TEST_NOSESSION=1"}}, control.FailOther, "no session id"},
 		"version 2":  {setup{hello: `{"protocolVersion":2}`}, control.FailOther, "version 2"},
 		"a string":   {setup{hello: `{"protocolVersion":"one"}`}, control.FailOther, "one"},
 		"auth":       {setup{env: []string{"GC_TEST_AUTH=1"}, hello: `{"protocolVersion":1,"authMethods":[{"id":"key","name":"API key"}]}`}, control.FailAuth, "API key"},
@@ -539,6 +547,7 @@ func TestFailedStarts(t *testing.T) {
 
 // The agent's end is the host's, with its status; the next host says what died.
 func TestDeathInATurn(t *testing.T) {
+	t.Parallel()
 	r := start(t, setup{})
 	r.ready()
 	if got := r.send("m", "DIE"); got.State != control.StateDead {
@@ -601,22 +610,14 @@ func TestDeathWithMessagesQueued(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	for _, stubborn := range []bool{false, true} {
-		t.Run(fmt.Sprint(stubborn), func(t *testing.T) {
-			t.Parallel()
-			s := setup{hello: `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"close":{}}}}`}
-			if stubborn {
-				s.env = []string{"GC_TEST_STUBBORN=1"}
-			}
-			r := start(t, s)
-			r.ready()
-			r.send("long", "LONG")
-			if err := r.End(t.Context()); err != nil && !errors.Is(err, control.ErrLost) {
-				t.Error(err)
-			}
-			<-r.ended
-		})
+	t.Parallel()
+	r := start(t, setup{hello: `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"close":{}}}}`})
+	r.ready()
+	r.send("long", "LONG")
+	if err := r.End(t.Context()); err != nil && !errors.Is(err, control.ErrLost) {
+		t.Error(err)
 	}
+	<-r.ended
 }
 
 // Files are read and written only where that is offered and allowed, and only below
@@ -663,6 +664,7 @@ func TestSetMode(t *testing.T) {
 }
 
 func TestBurst(t *testing.T) {
+	t.Parallel()
 	r := start(t, setup{})
 	r.ready()
 	r.send("m", "BURST 20000")

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/acp/control"
+	"gascity.dev/gc/internal/proctree"
 )
 
 // children returns the processes below one.
@@ -67,4 +69,69 @@ func TestKilledHost(t *testing.T) {
 	if st, _ := next.State(t.Context()); st.Turns != 1 {
 		t.Errorf("it was sent twice: %+v", st)
 	}
+}
+
+// An agent that ignores the end of its input and SIGTERM is killed.
+func TestCloseOfAStubbornAgent(t *testing.T) {
+	t.Parallel()
+	r := start(t, setup{env: []string{"GC_TEST_STUBBORN=1"}})
+	r.ready()
+	tree, err := proctree.Tree{Root: r.cmd.Process.Pid}.Members()
+	if err != nil || len(tree) < 2 {
+		t.Fatalf("%+v, %v", tree, err)
+	}
+	r.send("long", "LONG")
+	if err := r.End(t.Context()); err != nil && !errors.Is(err, control.ErrLost) {
+		t.Error(err)
+	}
+	<-r.ended
+	for _, p := range tree {
+		gone(t, p.PID)
+	}
+}
+
+// The process that gets the signals for the agent is the agent.
+func TestTheShellIsReplaced(t *testing.T) {
+	t.Parallel()
+	for command, direct := range map[string]bool{
+		"sleep 1000": true, "  sleep '1000'": true, "exec sleep 1000": true,
+		"A=1 sleep 1000 # with a variable": false, "true; sleep 1000": false, "cd / && sleep 1000": false,
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			r := start(t, setup{launch: control.Launch{Command: command}})
+			r.until("starting", func(s control.State) bool { return s.Phase == control.PhaseStarting })
+			pids := children(t, r.cmd.Process.Pid)
+			if len(pids) != 1 {
+				t.Fatalf("children %v", pids)
+			}
+			if !direct {
+				return // a shell may replace itself
+			}
+			var argv []string
+			for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // nothing tells of an exec
+				if argv, _ = proctree.Cmdline(pids[0]); len(argv) == 2 && argv[0] == "sleep" {
+					return
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("the host's child is %q", argv)
+				}
+			}
+		})
+	}
+}
+
+// peak returns the most memory in bytes that a process has had.
+func peak(t *testing.T, pid int) int64 {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(b), "VmHWM:")
+	n, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n << 10
 }

@@ -51,7 +51,7 @@ func startProcess(l control.Launch) (*process, error) {
 	}
 	defer agentOut.Close()
 	p := &process{in: in, out: out, stderr: &tail{}, gone: make(chan struct{})}
-	p.cmd = exec.Command(cmp.Or(os.Getenv("SHELL"), "/bin/sh"), "-c", l.Command)
+	p.cmd = exec.Command(cmp.Or(os.Getenv("SHELL"), "/bin/sh"), "-c", replaceShell(l.Command))
 	p.cmd.Dir, p.cmd.Env = l.WorkDir, agentEnv(os.Environ())
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = agentIn, agentOut, p.stderr
 	p.cmd.WaitDelay = stderrDelay // a grandchild may hold the pipe
@@ -66,6 +66,23 @@ func startProcess(l control.Launch) (*process, error) {
 		close(p.gone)
 	}()
 	return p, nil
+}
+
+// compound are the characters by which a command line can be more than one command.
+const compound = ";&|(){}`\n"
+
+// notPrograms are first words that a shell understands itself.
+var notPrograms = []string{"exec", "eval", "command", "builtin", "source", ".", "!", "[", "time", "if", "for", "while", "until", "case", "function"}
+
+// replaceShell lets a command line that is one command replace the shell that reads it.
+// Some shells (dash) would wait for it instead: the signals for the agent, and the end of
+// the host, would reach only the shell.
+func replaceShell(command string) string {
+	words := strings.Fields(command)
+	if len(words) == 0 || strings.ContainsAny(command, compound) || strings.Contains(words[0], "=") || slices.Contains(notPrograms, words[0]) {
+		return command
+	}
+	return "exec " + command
 }
 
 // signal sends a signal to the agent's process group.

@@ -22,7 +22,7 @@ import (
 )
 
 // acpCity is a city with an agent over ACP whose controller, server and keeper are
-// killed while it asks and is told things.
+// killed during questions and messages.
 type acpCity struct {
 	*liveCity
 	rnd        *rand.Rand
@@ -255,7 +255,7 @@ func TestHostKilledInATurn(t *testing.T) {
 	c.heard([]string{"prompt CHILD", "load first"})
 	eventually(t, func() string { return fmt.Sprintf("%+v", c.agents()) }, func() bool { return c.agents()["asker"].Activity == runtime.ActivityIdle })
 	if a := c.agents()["asker"]; a.LastExit == nil || a.LastExit.Signal != "SIGKILL" {
-		t.Errorf("the end is told as %+v", a.LastExit)
+		t.Errorf("the end is reported as %+v", a.LastExit)
 	}
 	if out := c.city("peek", "asker").out; !strings.Contains(out, "the message is not sent again") {
 		t.Errorf("the screen does not say which turn died:\n%s", out)
@@ -263,7 +263,7 @@ func TestHostKilledInATurn(t *testing.T) {
 }
 
 // Keeper and server die together, and with them the host's terminal: the question is
-// not answered, its end is told, and the agent goes on in a new session.
+// not answered, its end is reported, and the agent continues in a new session.
 func TestTerminalLostWhileAQuestionIsOpen(t *testing.T) {
 	c := newACPCity(t)
 	if r := c.city("nudge", "asker", "ASK 1", "--delivery", "immediate"); r.code != 0 {
@@ -286,6 +286,6 @@ func TestTerminalLostWhileAQuestionIsOpen(t *testing.T) {
 		}
 	}
 	if a := c.agents()["asker"]; a.LastExit == nil || a.LastExit.Code == 0 {
-		t.Errorf("the end is told as %+v", a.LastExit)
+		t.Errorf("the end is reported as %+v", a.LastExit)
 	}
 }

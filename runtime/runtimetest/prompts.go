@@ -272,7 +272,7 @@ var promptCases = []testCase{
 			t.Errorf("missing session: %v", err)
 		}
 	}},
-	{name: "the end of each turn is told, with its reason", needs: []need{prompts}, test: func(t *T) {
+	{name: "the end of each turn is reported, with its reason", needs: []need{prompts}, test: func(t *T) {
 		p := extension[runtime.TurnProvider](t)
 		name := t.idle()
 		t.submit(name, "hello")

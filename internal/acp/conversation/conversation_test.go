@@ -167,7 +167,7 @@ func TestToolCallsMerge(t *testing.T) {
 	}
 	apply(t, c, `{"sessionUpdate":"tool_call","toolCallId":"t","title":"once more"}`)
 	if len(c.Items()) != 2 || lastTool(t, c).Title != "once more" {
-		t.Errorf("a call that is told twice is %q", texts(c))
+		t.Errorf("a call reported twice is %q", texts(c))
 	}
 	c.EndTurn()
 	if it := c.Items()[1]; !it.Done || it.Tool.Status != ToolPending {

@@ -32,7 +32,7 @@ func prose(text string) string {
 // lines.
 func source(text string) string { return exact(strings.ReplaceAll(text, "\r\n", "\n")) }
 
-// exact returns a text of which every character matters, such as a command: what is
+// exact returns a text whose every character matters, such as a command: what is
 // not shown is marked.
 func exact(text string) string {
 	if plain(text) {

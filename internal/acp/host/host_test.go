@@ -571,7 +571,7 @@ func TestDeathInATurn(t *testing.T) {
 }
 
 // The next host delivers the messages that were queued when the agent died, but none
-// that somebody was told is lost.
+// that was reported as lost.
 func TestDeathWithMessagesQueued(t *testing.T) {
 	r := start(t, setup{})
 	r.ready()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/rule"
 )
 
@@ -60,14 +61,14 @@ type Usage struct {
 // Turn is how a turn of an agent ended. A stop reason of "refusal" is a failure, and
 // "end_turn" does not prove success.
 type Turn struct {
-	N            int       `json:"n"`  // counts the turns of the incarnation from 1
-	ID           string    `json:"id"` // of the message that began it
-	StopReason   string    `json:"stop_reason,omitempty"`
-	Error        string    `json:"error,omitempty"`
-	DurationMS   int64     `json:"duration_ms"`
-	InputTokens  int64     `json:"input_tokens,omitempty"`
-	OutputTokens int64     `json:"output_tokens,omitempty"`
-	Ended        time.Time `json:"ended"`
+	N            int          `json:"n"`  // counts the turns of the incarnation from 1
+	ID           string       `json:"id"` // of the message that began it
+	StopReason   string       `json:"stop_reason,omitempty"`
+	Error        string       `json:"error,omitempty"`
+	Duration     clock.Millis `json:"duration_ms"`
+	InputTokens  int64        `json:"input_tokens,omitempty"`
+	OutputTokens int64        `json:"output_tokens,omitempty"`
+	Ended        time.Time    `json:"ended"`
 }
 
 // ActivitySource is what one source of evidence says.

@@ -117,7 +117,7 @@ func addUsage(facts *display.Table, a *runtime.Activity, now time.Time) {
 		}
 	}
 	if t := a.LastTurn; t != nil {
-		took := (time.Duration(t.DurationMS) * time.Millisecond).Round(100 * time.Millisecond)
+		took := time.Duration(t.Duration).Round(100 * time.Millisecond)
 		text := fmt.Sprintf("%s after %v", cmp.Or(t.Error, t.StopReason, "ended"), took)
 		if !t.Ended.IsZero() {
 			text += ", " + display.Ago(t.Ended, now) + " ago"

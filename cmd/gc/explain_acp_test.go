@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/acp/transcript"
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/runtimefake"
 )
@@ -24,7 +25,7 @@ func (speaking) Activity(context.Context, string) (runtime.Activity, error) {
 	return runtime.Activity{
 		State: runtime.ActivityIdle, Source: "acp", Evidence: "end_turn", Mode: "acceptEdits", Model: "big",
 		Usage:    &runtime.Usage{Used: 1200, Size: 200000, Cost: 0.25, Currency: "USD"},
-		LastTurn: &runtime.Turn{N: 1, StopReason: "end_turn", DurationMS: 3200, Ended: time.Now()},
+		LastTurn: &runtime.Turn{N: 1, StopReason: "end_turn", Duration: clock.Millis(3200 * time.Millisecond), Ended: time.Now()},
 	}, nil
 }
 

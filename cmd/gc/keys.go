@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux/keys"
+	"gascity.dev/gc/runtime"
 )
 
 type keysOptions struct {
@@ -39,7 +41,7 @@ The names are:
 
 `+wrapWords(keys.Names(), 76)+`
 
-If a name is unknown, nothing is sent.`, fmt.Sprintf(`
+If a name is unknown, nothing is sent. An agent over ACP takes no keys.`, fmt.Sprintf(`
 		%[1]s keys %[2]s Down Down Enter
 		%[1]s keys %[2]s C-c
 		%[1]s keys %[2]s --literal ':wq'
@@ -47,7 +49,16 @@ If a name is unknown, nothing is sent.`, fmt.Sprintf(`
 		cli.Statuses{cli.ExitUsage: "wrong usage, or no such key", cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: ""})
 }
 
-func runKeys(ctx context.Context, _ *app, t *target, o keysOptions) error {
+func runKeys(ctx context.Context, a *app, t *target, o keysOptions) error {
+	can, err := runtime.CapabilitiesFor(ctx, t.provider, t.session)
+	if err != nil {
+		return err
+	}
+	if can.Prompts {
+		name, path := shell.Word(t.label), a.pathOf(t)
+		hint := fmt.Sprintf("%[1]s nudge %[2]s TEXT sends a message, %[1]s respond %[2]s answers a question; %[1]s attach %[2]s", path, name)
+		return cli.Fail(cli.ExitUnsupported, hint, "keys to %s: %w: it takes messages", t.label, runtime.ErrUnsupported)
+	}
 	if o.literal {
 		client, err := sessionClient(ctx, t, "keys --literal")
 		if err != nil {

@@ -37,7 +37,10 @@ Prints the receipt:
               to answer it are printed (--wait D waits for it to go away)
   refused     the session accepts no input
   dead        the session ended first
-  unverified  typed and entered, but the result cannot be seen (echo is off)`
+  unverified  typed and entered, but the result cannot be seen (echo is off)
+
+An agent over ACP gets the message itself, not keys: submitted means that it has the
+message, and blocked that it is working (by turn) or waits for an answer (by question).`
 	commandsHelp = `A message that an agent of a city would run as a command (!ls, /clear) is changed so
 that it arrives as text, and the receipt says so; --raw types it as it is.`
 )
@@ -177,7 +180,7 @@ func (a *app) pathOf(t *target) string {
 
 // sayBlocked prints what blocks a message, and a hint.
 func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
-	if r.By != "dialog" {
+	if r.By != "dialog" && r.By != "question" {
 		fmt.Fprintln(a.Err, "hint: --wait 1m waits for it to go away")
 		return
 	}

@@ -109,7 +109,7 @@ func turnText(t runtime.Turn) string {
 	if t.Error != "" {
 		parts = append(parts, oneLine(t.Error))
 	}
-	parts = append(parts, fmt.Sprintf("%.1fs", (time.Duration(t.DurationMS)*time.Millisecond).Seconds()))
+	parts = append(parts, fmt.Sprintf("%.1fs", time.Duration(t.Duration).Seconds()))
 	return strings.TrimPrefix(strings.Join(parts, ", "), ", ")
 }
 

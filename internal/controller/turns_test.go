@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
@@ -78,7 +79,7 @@ func TestTurnsAreEvents(t *testing.T) {
 	bubble(t, speaker, func(r *rig) {
 		r.start(hostedByACP)
 		r.wantState("a", api.StateRunning)
-		r.fake.EndTurn("gc-city-a", runtime.Turn{ID: "m1", StopReason: "end_turn", DurationMS: 3200})
+		r.fake.EndTurn("gc-city-a", runtime.Turn{ID: "m1", StopReason: "end_turn", Duration: clock.Millis(3200 * time.Millisecond)})
 		if got := r.events(api.EventTurn); len(got) != 1 || got[0] != "end_turn, 3.2s" {
 			t.Errorf("events %q", got)
 		}
@@ -90,7 +91,7 @@ func TestTurnsAreEvents(t *testing.T) {
 			t.Errorf("event %+v", last)
 		}
 		r.end()
-		r.fake.EndTurn("gc-city-a", runtime.Turn{ID: "m2", StopReason: "refusal", Error: "no\nway", DurationMS: 50})
+		r.fake.EndTurn("gc-city-a", runtime.Turn{ID: "m2", StopReason: "refusal", Error: "no\nway", Duration: clock.Millis(50 * time.Millisecond)})
 		r.start(hostedByACP)
 		r.wantState("a", api.StateRunning)
 		if got := r.events(api.EventTurn); len(got) != 2 || !strings.HasPrefix(got[1], "refusal, no") {

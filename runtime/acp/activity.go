@@ -85,7 +85,7 @@ func lastTurn(st control.State) *runtime.Turn {
 		return nil
 	}
 	return &runtime.Turn{
-		N: st.Turns, ID: t.ID, StopReason: t.StopReason, Error: t.Error, DurationMS: t.DurationMS,
+		N: st.Turns, ID: t.ID, StopReason: t.StopReason, Error: t.Error, Duration: t.Duration,
 		InputTokens: t.Input, OutputTokens: t.Output, Ended: t.Ended,
 	}
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/outcome"
 )
 
@@ -175,13 +176,13 @@ type Failure struct {
 
 // Turn is how a turn ended.
 type Turn struct {
-	ID         string    `json:"id"`
-	StopReason string    `json:"stop_reason,omitempty"`
-	Error      string    `json:"error,omitempty"`
-	DurationMS int64     `json:"duration_ms"`
-	Input      int64     `json:"input_tokens,omitempty"`
-	Output     int64     `json:"output_tokens,omitempty"`
-	Ended      time.Time `json:"ended"`
+	ID         string       `json:"id"`
+	StopReason string       `json:"stop_reason,omitempty"`
+	Error      string       `json:"error,omitempty"`
+	Duration   clock.Millis `json:"duration_ms"`
+	Input      int64        `json:"input_tokens,omitempty"`
+	Output     int64        `json:"output_tokens,omitempty"`
+	Ended      time.Time    `json:"ended"`
 }
 
 // Question is an open question.

@@ -10,6 +10,7 @@ import (
 	"gascity.dev/gc/internal/acp/control"
 	"gascity.dev/gc/internal/acp/protocol"
 	"gascity.dev/gc/internal/acp/wire"
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/outcome"
 )
 
@@ -89,7 +90,7 @@ func (h *host) ended() {
 		h.fail(control.Failure{Kind: control.FailDeath, Message: "the agent ended while it started: " + exitText(h.proc.status()), Exit: h.proc.status()})
 	}
 	if t := h.turns.open; t != nil {
-		h.turns.close(&control.Turn{ID: t.msg.ID, Error: "the agent ended", DurationMS: time.Since(t.began).Milliseconds(), Ended: time.Now()})
+		h.turns.close(&control.Turn{ID: t.msg.ID, Error: "the agent ended", Duration: clock.Millis(time.Since(t.began)), Ended: time.Now()})
 	}
 	h.turns.die()
 	if h.phase != control.PhaseFailed {

@@ -81,5 +81,5 @@ func (r *record) answer(id, label, by string) {
 }
 
 func (r *record) turn(t *control.Turn) {
-	r.add(transcript.Entry{Kind: transcript.Turn, ID: t.ID, StopReason: t.StopReason, Error: t.Error, DurationMS: t.DurationMS})
+	r.add(transcript.Entry{Kind: transcript.Turn, ID: t.ID, StopReason: t.StopReason, Error: t.Error, Duration: t.Duration})
 }

@@ -9,6 +9,7 @@ import (
 	"gascity.dev/gc/internal/acp/control"
 	"gascity.dev/gc/internal/acp/protocol"
 	"gascity.dev/gc/internal/acp/wire"
+	"gascity.dev/gc/internal/clock"
 )
 
 // Times of turns.
@@ -242,7 +243,7 @@ func (t *turns) answered(a wire.Message) {
 	if x == nil {
 		return
 	}
-	end := &control.Turn{ID: x.msg.ID, DurationMS: time.Since(x.began).Milliseconds(), Ended: time.Now()}
+	end := &control.Turn{ID: x.msg.ID, Duration: clock.Millis(time.Since(x.began)), Ended: time.Now()}
 	var r protocol.PromptResult
 	if err := decode("prompt", a, &r); err != nil {
 		end.Error = err.Error()

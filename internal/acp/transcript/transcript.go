@@ -16,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"gascity.dev/gc/internal/clock"
 )
 
 const (
@@ -37,20 +39,20 @@ const (
 
 // Entry is one line. Texts hold no control characters except newline and tab.
 type Entry struct {
-	N          int64     `json:"n"`
-	Time       time.Time `json:"t"`
-	Kind       string    `json:"kind"`
-	ID         string    `json:"id,omitempty"`
-	By         string    `json:"by,omitempty"`
-	Text       string    `json:"text,omitempty"`
-	Tool       string    `json:"tool,omitempty"`   // its kind
-	Status     string    `json:"status,omitempty"` // of a tool call
-	Output     string    `json:"output,omitempty"`
-	Paths      []string  `json:"paths,omitempty"`
-	Options    []string  `json:"options,omitempty"`
-	StopReason string    `json:"stop_reason,omitempty"`
-	Error      string    `json:"error,omitempty"`
-	DurationMS int64     `json:"duration_ms,omitempty"`
+	N          int64        `json:"n"`
+	Time       time.Time    `json:"t"`
+	Kind       string       `json:"kind"`
+	ID         string       `json:"id,omitempty"`
+	By         string       `json:"by,omitempty"`
+	Text       string       `json:"text,omitempty"`
+	Tool       string       `json:"tool,omitempty"`   // its kind
+	Status     string       `json:"status,omitempty"` // of a tool call
+	Output     string       `json:"output,omitempty"`
+	Paths      []string     `json:"paths,omitempty"`
+	Options    []string     `json:"options,omitempty"`
+	StopReason string       `json:"stop_reason,omitempty"`
+	Error      string       `json:"error,omitempty"`
+	Duration   clock.Millis `json:"duration_ms,omitzero"`
 }
 
 // Writer appends entries. It is for one goroutine.

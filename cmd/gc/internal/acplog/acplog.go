@@ -208,6 +208,6 @@ func turn(e transcript.Entry) string {
 	if e.Error != "" {
 		what = strings.TrimSpace(what + " " + e.Error)
 	}
-	took := (time.Duration(e.DurationMS) * time.Millisecond).Round(100 * time.Millisecond)
+	took := time.Duration(e.Duration).Round(100 * time.Millisecond)
 	return fmt.Sprintf("%s after %v", what, took)
 }

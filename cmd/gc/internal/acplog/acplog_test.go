@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gascity.dev/gc/internal/acp/transcript"
+	"gascity.dev/gc/internal/clock"
 )
 
 var at = time.Date(2026, 3, 1, 15, 4, 5, 0, time.Local)
@@ -44,7 +45,7 @@ func TestLines(t *testing.T) {
 		transcript.Entry{Kind: transcript.Question, Text: "Run git push?", Options: []string{"Allow", "Reject"}},
 		transcript.Entry{Kind: transcript.Answer, Text: "Reject", By: `deny "execute:git push*"`},
 		transcript.Entry{Kind: "message", Text: "done\x1b[2J\n\tindented"},
-		transcript.Entry{Kind: transcript.Turn, StopReason: "end_turn", DurationMS: 3210},
+		transcript.Entry{Kind: transcript.Turn, StopReason: "end_turn", Duration: clock.Millis(3210 * time.Millisecond)},
 		transcript.Entry{Kind: transcript.Turn, Error: "no key"},
 	)
 	l := &Log{Dir: dir}

@@ -3,21 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/agent"
-	"gascity.dev/gc/internal/config"
-	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -82,7 +75,7 @@ func runAgentList(a *app, l cli.Listing, asJSON bool) error {
 	if err := l.Check(&asJSON); err != nil {
 		return err
 	}
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return err
 	}
@@ -156,7 +149,7 @@ func newAgentStopCmd(a *app) *cobra.Command {
 		Use:               "stop AGENT...",
 		Short:             "Stop agents until gc restart",
 		Args:              cli.Between(1, -1),
-		ValidArgsFunction: a.completeEveryAgent,
+		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runAgentStop(cmd.Context(), a, args) },
 	}
 	return cli.Describe(cmd, "Stops the agents gracefully and returns when they are gone. They stay down until\ngc restart, gc agent resume or the next gc start.",
@@ -164,7 +157,7 @@ func newAgentStopCmd(a *app) *cobra.Command {
 }
 
 func runAgentStop(ctx context.Context, a *app, names []string) error {
-	c, names, err := a.cityController(names...)
+	c, names, err := a.city.controller(names...)
 	if err != nil {
 		return err
 	}
@@ -172,128 +165,57 @@ func runAgentStop(ctx context.Context, a *app, names []string) error {
 	return c.StopAgents(ctx, names...)
 }
 
-// agentProvider is the provider of the agent's session: the one that a running
-// controller uses, else the selected one.
-func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spec) (runtime.Provider, error) {
-	c := backend.SelectedIn(city)
-	client, err := cityapi.Dial(city.Dir)
+type agentSetOptions struct {
+	mode  string
+	model string
+}
+
+func newAgentSetCmd(a *app) *cobra.Command {
+	var o agentSetOptions
+	s := agentScope(a)
+	cmd := &cobra.Command{
+		Use:               "set AGENT",
+		Short:             "Change the mode or model of a running agent",
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: s.complete,
+		RunE:              s.on(func(ctx context.Context, t *target) error { return runAgentSet(ctx, a, t, o) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.mode, "mode", "", "what the agent may do by itself: an id or name of one of its `MODE`s")
+	f.StringVar(&o.model, "model", "", "an id or name of one of its `MODEL`s")
+	return cli.Describe(cmd, `For agents over ACP. It lasts until the agent ends; mode and model in [agents.acp] count
+for every start. An unknown value is an error that lists the valid ones; gc explain shows
+the present ones. In a mode in which the agent decides by itself, its policy has nothing
+to answer.`, `
+		gc agent set worker --mode plan
+		gc agent set worker --model opus`,
+		cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: "not an agent over ACP"})
+}
+
+func runAgentSet(ctx context.Context, a *app, t *target, o agentSetOptions) error {
+	if o.mode == "" && o.model == "" {
+		return cli.Fail(cli.ExitUsage, "add --mode MODE or --model MODEL", "nothing to set")
+	}
+	p, ok, err := runtime.AsFor[runtime.ModeProvider](ctx, t.provider, t.session)
 	if err != nil {
-		return a.providers.New(c, city.Dir) // no controller, or it does not answer
-	}
-	defer client.Close()
-	status, err := client.Status(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("controller of %s: %w", city.Name(), err)
-	}
-	if by := status.SessionProvider; by != "" && by != c.Name {
-		if c.Origin == backend.FromEnv {
-			a.Warn("ignoring GC_SESSION=%s: the city's controller uses %s", c.Name, by)
-		}
-		c = backend.Choice{Name: by, Origin: "the city's controller"}
-	}
-	return a.providers.New(c, city.Dir)
-}
-
-// cityController connects to the city's controller for a call about agents. If the
-// config can be read, it first checks and qualifies the names.
-func (a *app) cityController(names ...string) (*cityapi.Client, []string, error) {
-	dir, err := a.cityDir()
-	if err != nil {
-		return nil, nil, err
-	}
-	if city, err := config.Load(dir); err == nil {
-		if names, err = a.qualify(city, names); err != nil {
-			return nil, nil, err
-		}
-	}
-	c, err := cityapi.Dial(dir)
-	return c, names, err
-}
-
-// qualify turns names of agents, pool members and pools into qualified names.
-func (a *app) qualify(city *config.City, names []string) ([]string, error) {
-	out := make([]string, len(names))
-	for i, n := range names {
-		if ag, ok := city.Agent(n); ok {
-			out[i] = ag.QualifiedName()
-			continue
-		}
-		s, err := a.findAgent(city, n)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = s.Name()
-	}
-	return out, nil
-}
-
-// findAgent returns the agent, or the member of a pool, that a person named.
-func (a *app) findAgent(city *config.City, name string) (*agent.Spec, error) {
-	o, err := buildOptions()
-	if err != nil {
-		return nil, err
-	}
-	return agent.Find(city, name, o)
-}
-
-// buildOptions describe this process as what starts agents.
-func buildOptions() (agent.BuildOptions, error) {
-	bin, err := os.Executable()
-	return agent.BuildOptions{Environ: os.Environ(), Bin: bin}, err
-}
-
-// templates returns the specs of the city's agents and pools.
-func templates(city *config.City) ([]*agent.Spec, error) {
-	o, err := buildOptions()
-	if err != nil {
-		return nil, err
-	}
-	return agent.Build(city, o)
-}
-
-// members returns the specs of the city's agents and pool members: see
-// [agent.Members].
-func members(city *config.City, live func(session string) bool) ([]*agent.Spec, error) {
-	o, err := buildOptions()
-	if err != nil {
-		return nil, err
-	}
-	return agent.Members(city, o, live)
-}
-
-// agentDown replaces a "no such session" error of an agent's command by one that
-// says why the agent is down, with a hint.
-func (a *app) agentDown(ctx context.Context, err error) error {
-	if a.agent == nil || !errors.Is(err, runtime.ErrSessionNotFound) && !errors.Is(err, api.ErrNotFound) {
 		return err
 	}
-	var f *cli.Failure
-	if errors.As(err, &f) {
-		return err // already specific
+	if !ok {
+		return fmt.Errorf("mode of %s: %w", t.label, runtime.ErrUnsupported)
 	}
-	ag := a.statusOf(ctx, a.agent)
-	if ag == nil {
-		c, _, err := a.cityController()
-		if errors.Is(err, cityapi.ErrAnotherUser) {
-			return err
-		}
-		if err == nil {
-			_ = c.Close()
-		}
-		return cli.Fail(cli.ExitNotFound, "gc start", "agent %s is not running", a.agent.label)
+	if err := p.SetMode(ctx, t.session, o.mode, o.model); err != nil {
+		return err
 	}
-	if ag.State == cityapi.StateRunning {
-		return cli.Fail(cli.ExitCannotTell, "gc doctor; GC_MUX_SOCKET and XDG_STATE_HOME must be the same as for gc start",
-			"agent %s is running, says the controller, but its session is not found from here", ag.Name)
+	t.warnIfItDecides(&a.Console, o.mode)
+	return nil
+}
+
+// warnIfItDecides warns about a mode in which the agent may not ask.
+func (t *target) warnIfItDecides(c *cli.Console, mode string) {
+	if t.spec == nil || mode == "" || t.spec.Resolved.AskingMode == "" {
+		return
 	}
-	hint := "gc restart " + ag.Name
-	switch {
-	case ag.SuspendedBy != "":
-		_, hint = words.Suspended(*ag)
-	case ag.State == cityapi.StateStarting || ag.WaitsFor != "":
-		hint = "gc status --watch"
-	case ag.Hint != "":
-		hint = ag.Hint
+	if yes, why := t.spec.Resolved.Asks(mode); !yes {
+		c.Warn("agent %s: %s", t.label, why)
 	}
-	return cli.Fail(cli.ExitNotFound, hint, "agent %s is not running: %s", ag.Name, words.State(*ag))
 }

@@ -18,7 +18,6 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/words"
-	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux/keys"
@@ -176,7 +175,7 @@ func (a *app) awaitRestart(ctx context.Context, t *target) bool {
 	tick := time.NewTicker(followTick)
 	defer tick.Stop()
 	for {
-		ag := a.statusOf(ctx, t)
+		ag := a.city.agentStatus(ctx, t.session)
 		if ag == nil || ag.Stopping || ag.SuspendedBy != "" || ag.OneShot {
 			return false
 		}
@@ -242,7 +241,7 @@ func attachTarget(ctx context.Context, a *app, s scope, name string, o attachOpt
 	}
 	if h != nil || o.create {
 		s = sessionScope(a)
-	} else if _, err := a.cityDir(); errors.Is(err, config.ErrNoCity) && a.city == "" {
+	} else if _, err := a.city.dir(); a.city.none(err) {
 		s = sessionScope(a)
 	}
 	if name == "" {

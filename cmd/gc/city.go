@@ -3,36 +3,36 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"strings"
+	"sync"
 
-	"github.com/spf13/cobra"
-
-	"gascity.dev/gc/cmd/gc/internal/backend"
-	"gascity.dev/gc/cmd/gc/internal/cli"
-	"gascity.dev/gc/cmd/gc/internal/display"
-	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
-	"gascity.dev/gc/runtime"
 )
 
-// cityDir is the directory of the command's city; see [config.Find].
-func (a *app) cityDir() (string, error) {
+// cityFinder finds the city of a command and its controller.
+type cityFinder struct {
+	flag string // --city
+
+	once sync.Once // guards the next two: see optional
+	read *config.City
+	err  error
+}
+
+// dir is the directory of the city; see [config.Find].
+func (f *cityFinder) dir() (string, error) {
 	here, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
-	return config.Find(a.city, here, os.Getenv)
+	return config.Find(f.flag, here, os.Getenv)
 }
 
-// loadCity reads the command's city.
-func (a *app) loadCity() (*config.City, error) {
-	dir, err := a.cityDir()
+// load reads the city.
+func (f *cityFinder) load() (*config.City, error) {
+	dir, err := f.dir()
 	if err != nil {
 		return nil, err
 	}
@@ -49,215 +49,114 @@ func checkDetachKeys(c *config.City) []config.Problem {
 	return []config.Problem{{Line: at.Line, Column: at.Column, Msg: "session.detach_keys: " + err.Error(), Hint: `write "ctrl-b d", or "none"`}}
 }
 
-// optionalCity is loadCity for commands that do not need a city: it returns nil
-// if there is none and --city was not given. It reads the city once.
-func (a *app) optionalCity() (*config.City, error) {
-	a.cityOnce.Do(func() {
-		a.cityRead, a.cityErr = a.loadCity()
-		if errors.Is(a.cityErr, config.ErrNoCity) && a.city == "" {
-			a.cityErr = nil
+// none reports whether err says that there is no city here and --city was not given.
+func (f *cityFinder) none(err error) bool {
+	return errors.Is(err, config.ErrNoCity) && f.flag == ""
+}
+
+// optional is load for commands that do not need a city: it returns nil if there is
+// none and --city was not given. It reads the city once.
+func (f *cityFinder) optional() (*config.City, error) {
+	f.once.Do(func() {
+		if f.read, f.err = f.load(); f.none(f.err) {
+			f.err = nil
 		}
 	})
-	return a.cityRead, a.cityErr
+	return f.read, f.err
 }
 
-// target is the session that a command acts on.
-type target struct {
-	label    string // as the person wrote it
-	session  string
-	provider runtime.Provider
-	prefix   string      // ready prefix of the agent; may be empty
-	detach   string      // detach keys of the city; may be empty
-	spec     *agent.Spec // nil for a session, or if the config cannot be read
-	lookOnly bool        // attach = false in city.toml: only read-only attach is allowed
-}
-
-// scope is the difference between a command on an agent (gc peek AGENT) and the
-// same command on a session (gc session peek NAME).
-type scope struct {
-	path     string // "gc" or "gc session", with the program's name
-	noun     string // "AGENT" or "NAME"
-	word     string // "agent" or "session"
-	target   func(ctx context.Context, name string) (*target, error)
-	complete cobra.CompletionFunc
-}
-
-// on runs act on the session that the first argument names.
-func (s scope) on(act func(ctx context.Context, t *target) error) cli.RunE {
-	return func(cmd *cobra.Command, args []string) error {
-		t, err := s.target(cmd.Context(), args[0])
-		if err != nil {
-			return err
+// controller connects to the city's controller for a call about agents. If the
+// config can be read, it first checks and qualifies the names.
+func (f *cityFinder) controller(names ...string) (*cityapi.Client, []string, error) {
+	dir, err := f.dir()
+	if err != nil {
+		return nil, nil, err
+	}
+	if city, err := config.Load(dir); err == nil {
+		if names, err = qualify(city, names); err != nil {
+			return nil, nil, err
 		}
-		return act(cmd.Context(), t)
 	}
+	c, err := cityapi.Dial(dir)
+	return c, names, err
 }
 
-func sessionScope(a *app) scope {
-	return scope{
-		path: cli.Program + " session", noun: "NAME", word: "session", complete: a.completeSessions,
-		target: func(_ context.Context, name string) (*target, error) {
-			if err := runtime.CheckName(name); err != nil {
-				return nil, err
-			}
-			p, err := a.sessionProvider()
-			if err != nil {
-				return nil, err
-			}
-			t := &target{label: name, session: name, provider: p}
-			if city, err := a.optionalCity(); err == nil && city != nil {
-				t.detach = city.Session.DetachKeys
-			}
-			return t, nil
-		},
-	}
-}
-
-func agentScope(a *app) scope {
-	return scope{
-		path: cli.Program, noun: "AGENT", word: "agent", complete: a.completeAgents,
-		target: func(ctx context.Context, name string) (*target, error) {
-			city, err := a.loadCity()
-			if err != nil {
-				return a.liveTarget(ctx, name, err)
-			}
-			spec, err := a.findAgent(city, name)
-			if err != nil {
-				return nil, err
-			}
-			p, err := a.agentProvider(ctx, city, spec)
-			if err != nil {
-				return nil, err
-			}
-			a.agent = &target{
-				label: spec.Name(), session: spec.Session, provider: p, spec: spec,
-				prefix: spec.Resolved.ReadyPromptPrefix, detach: city.Session.DetachKeys, lookOnly: !spec.Resolved.Attach,
-			}
-			return a.agent, a.agent.ofCity(ctx, city.Dir)
-		},
-	}
-}
-
-// liveTarget finds an agent by asking the running controller, because the config
-// cannot be read. Without a controller it returns broken, the config's error.
-func (a *app) liveTarget(ctx context.Context, name string, broken error) (*target, error) {
-	dir, err := a.cityDir()
+// agentStatus is the status of the session's agent from a running controller, or
+// nil.
+func (f *cityFinder) agentStatus(ctx context.Context, session string) *cityapi.AgentStatus {
+	dir, err := f.dir()
 	if err != nil {
-		return nil, broken
+		return nil
 	}
-	client, err := cityapi.Dial(dir)
+	status, err := runningStatus(ctx, dir)
 	if err != nil {
-		return nil, broken
-	}
-	defer client.Close()
-	status, err := client.Status(ctx)
-	if err != nil {
-		return nil, broken
+		return nil
 	}
 	for _, ag := range status.Agents {
-		if ag.Name != name && !strings.HasSuffix(ag.Name, "/"+name) {
+		if ag.Session == session {
+			return &ag
+		}
+	}
+	return nil
+}
+
+// hasAgent reports whether the city has an agent with the name.
+func (f *cityFinder) hasAgent(name string) bool {
+	city, err := f.load()
+	if err != nil {
+		return false
+	}
+	_, err = qualify(city, []string{name})
+	return err == nil
+}
+
+// qualify turns names of agents, pool members and pools into qualified names.
+func qualify(city *config.City, names []string) ([]string, error) {
+	out := make([]string, len(names))
+	for i, n := range names {
+		if ag, ok := city.Agent(n); ok {
+			out[i] = ag.QualifiedName()
 			continue
 		}
-		p, err := a.providers.New(backend.Choice{Name: status.SessionProvider, Origin: "the city's controller"}, dir)
+		s, err := findAgent(city, n)
 		if err != nil {
 			return nil, err
 		}
-		a.agent = &target{label: ag.Name, session: ag.Session, provider: p}
-		return a.agent, a.agent.ofCity(ctx, dir)
+		out[i] = s.Name()
 	}
-	return nil, broken
+	return out, nil
 }
 
-// ofCity fails if the session belongs to another city, as with two cities of one
-// name. A session without an owner may be starting.
-func (t *target) ofCity(ctx context.Context, dir string) error {
-	mark, err := t.provider.GetMeta(ctx, t.session, agent.MetaCityPath)
-	if err != nil || mark == "" || mark == dir || mark == config.MovedFrom(cli.RealPath(dir)) {
-		return nil // the command itself reports the error
-	}
-	return cli.Fail(cli.ExitFailure, cityapi.ForeignHint, "agent %s: %w: it belongs to %s", t.label, cityapi.ErrForeign, display.Line(mark))
-}
-
-// sessionProvider is the provider of the session commands: another machine's with
-// --host, else as GC_SESSION or the nearest city says, if there is one.
-func (a *app) sessionProvider() (runtime.Provider, error) {
-	if h, err := a.mux.Remote(); err != nil {
-		return nil, err
-	} else if h != nil {
-		return a.providers.Remote(h)
-	}
-	if c := backend.Selected(""); c.Origin == backend.FromEnv {
-		dir, _ := a.cityDir() // "" is fine
-		return a.providers.New(c, dir)
-	}
-	city, err := a.optionalCity()
-	var problems *config.Problems
-	switch {
-	case errors.As(err, &problems):
-		// Session commands do not need a city, so a broken config is not an
-		// error.
-		a.Warn("cannot use city.toml (%s); using the %s provider (GC_SESSION selects another)", problems.List[0], backend.Default)
-		return a.providers.New(backend.Selected(""), "")
-	case err != nil:
-		return nil, err
-	case city == nil:
-		return a.providers.New(backend.Selected(""), "")
-	}
-	return a.providers.New(backend.SelectedIn(city), city.Dir)
-}
-
-// muxed is a provider whose sessions live in a mux.
-type muxed interface {
-	Client(context.Context) (*client.Client, error)
-}
-
-func hasMux(p runtime.Provider) bool {
-	_, ok := runtime.As[muxed](p)
-	return ok
-}
-
-// muxClient is a client of the mux behind a provider, for features outside the
-// contract. It fails with runtime.ErrUnsupported for other providers.
-func muxClient(ctx context.Context, p runtime.Provider, what string) (*client.Client, error) {
-	m, ok := runtime.As[muxed](p)
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", what, runtime.ErrUnsupported)
-	}
-	return m.Client(ctx)
-}
-
-// inMux reports whether the session lives, or would live, in a mux.
-func inMux(ctx context.Context, t *target) (bool, error) {
-	_, ok, err := runtime.AsFor[muxed](ctx, t.provider, t.session)
-	return ok, err
-}
-
-// sessionClient is muxClient for one session; without a server the session does
-// not exist.
-func sessionClient(ctx context.Context, t *target, what string) (*client.Client, error) {
-	m, ok, err := runtime.AsFor[muxed](ctx, t.provider, t.session)
+// findAgent returns the agent, or the member of a pool, that a person named.
+func findAgent(city *config.City, name string) (*agent.Spec, error) {
+	o, err := buildOptions()
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", what, runtime.ErrUnsupported)
-	}
-	c, err := m.Client(ctx)
-	if host.IsNoServer(err) {
-		return nil, fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
-	}
-	return c, err
+	return agent.Find(city, name, o)
 }
 
-// mustExist fails if the session does not exist, for operations that are best
-// effort and would ignore that.
-func mustExist(ctx context.Context, t *target) error {
-	running, err := t.provider.IsRunning(ctx, t.session)
+// buildOptions describe this process as what starts agents.
+func buildOptions() (agent.BuildOptions, error) {
+	bin, err := os.Executable()
+	return agent.BuildOptions{Environ: os.Environ(), Bin: bin}, err
+}
+
+// templates returns the specs of the city's agents and pools.
+func templates(city *config.City) ([]*agent.Spec, error) {
+	o, err := buildOptions()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !running {
-		return fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
+	return agent.Build(city, o)
+}
+
+// members returns the specs of the city's agents and pool members: see
+// [agent.Members].
+func members(city *config.City, live func(session string) bool) ([]*agent.Spec, error) {
+	o, err := buildOptions()
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return agent.Members(city, o, live)
 }

@@ -61,18 +61,18 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, prefix string)
 }
 
 // completeAgents completes the first argument with the names of agents.
-func (a *app) completeAgents(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (f *cityFinder) completeAgents(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return a.liveNames(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
+	return f.agentNames(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeEveryAgent completes every argument with agents and pools that are not
 // given yet.
-func (a *app) completeEveryAgent(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	names := a.liveNames(cmd.Context(), prefix)
-	if city, err := a.loadCity(); err == nil {
+func (f *cityFinder) completeEveryAgent(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	names := f.agentNames(cmd.Context(), prefix)
+	if city, err := f.load(); err == nil {
 		for _, n := range cli.WithPrefix(templateNames(city), prefix) {
 			if !slices.Contains(names, n) {
 				names = append(names, n)
@@ -84,18 +84,18 @@ func (a *app) completeEveryAgent(cmd *cobra.Command, args []string, prefix strin
 
 // completeEveryTemplate is completeEveryAgent with the names in city.toml: pools
 // instead of their members.
-func (a *app) completeEveryTemplate(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	city, err := a.loadCity()
+func (f *cityFinder) completeEveryTemplate(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	city, err := f.load()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return cli.Without(cli.WithPrefix(templateNames(city), prefix), args), cobra.ShellCompDirectiveNoFileComp
 }
 
-// liveNames are the agents of the running controller, or else those of the
+// agentNames are the agents of the running controller, or else those of the
 // config.
-func (a *app) liveNames(ctx context.Context, prefix string) []string {
-	dir, err := a.cityDir()
+func (f *cityFinder) agentNames(ctx context.Context, prefix string) []string {
+	dir, err := f.dir()
 	if err != nil {
 		return nil
 	}

@@ -64,7 +64,7 @@ not on PATH. It warns about keys without effect. It starts and changes nothing.`
 }
 
 func runConfigCheck(a *app, asJSON bool) error {
-	dir, err := a.cityDir()
+	dir, err := a.city.dir()
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func newConfigShowCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "show [AGENT...]",
 		Short:             "Show the resolved config and the origin of each value",
-		ValidArgsFunction: a.completeEveryTemplate,
+		ValidArgsFunction: a.city.completeEveryTemplate,
 		RunE:              func(_ *cobra.Command, args []string) error { return runConfigShow(a, args, o) },
 	}
 	f := cmd.Flags()
@@ -143,7 +143,7 @@ masked. Templates in commands are not expanded.`, `
 }
 
 func runConfigShow(a *app, names []string, o configShowOptions) error {
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func newControllerCmd(a *app) *cobra.Command {
 
 // controllerOptions are the options of the city's controller.
 func (a *app) controllerOptions() (controller.Options, error) {
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return controller.Options{}, err
 	}

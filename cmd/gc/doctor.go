@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -101,8 +100,8 @@ func (a *app) printFindings(r doctorReport) error {
 
 // checkCity checks the city, if there is one.
 func (a *app) checkCity(ctx context.Context, f *outside.Findings) error {
-	dir, err := a.cityDir()
-	none := errors.Is(err, config.ErrNoCity) && a.city == ""
+	dir, err := a.city.dir()
+	none := a.city.none(err)
 	if err != nil && !none {
 		return err
 	}

@@ -36,7 +36,7 @@ func newEventsCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "events [AGENT...]",
 		Short:             "Show the city's events, and follow them",
-		ValidArgsFunction: a.completeEveryAgent,
+		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			o.agents = args
 			if o.follow && !cmd.Flags().Changed("after") && !cmd.Flags().Changed("last") {
@@ -71,9 +71,9 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 	case o.last < 0:
 		return cli.Fail(cli.ExitUsage, "", "-n %d is negative", o.last)
 	}
-	c, agents, err := a.cityController(o.agents...)
+	c, agents, err := a.city.controller(o.agents...)
 	if errors.Is(err, cityapi.ErrNoController) && !o.follow {
-		return a.pastEvents(agents, o, err)
+		return pastEvents(a, agents, o, err)
 	}
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 	if err != nil {
 		return err
 	}
-	s := a.newEventStream(status.CityPath, agents, o)
+	s := newEventStream(&a.Console, status.CityPath, agents, o)
 	if o.last > 0 {
 		err := s.past(func(each func(cityapi.Event) error) error { return c.Events(ctx, s.after, false, each) })
 		if err != nil {
@@ -125,8 +125,8 @@ func followEnd(ctx context.Context) error {
 
 // pastEvents shows the events on disk of a city without a controller; none is the
 // error if there are none.
-func (a *app) pastEvents(agents []string, o eventsOptions, none error) error {
-	dir, err := a.cityDir()
+func pastEvents(a *app, agents []string, o eventsOptions, none error) error {
+	dir, err := a.city.dir()
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *app) pastEvents(agents []string, o eventsOptions, none error) error {
 	if len(list) == 0 && o.after == 0 {
 		return none
 	}
-	s := a.newEventStream(dir, agents, o)
+	s := newEventStream(&a.Console, dir, agents, o)
 	each := func(show func(cityapi.Event) error) error {
 		for _, e := range list {
 			if err := show(e); err != nil {
@@ -154,7 +154,7 @@ func (a *app) pastEvents(agents []string, o eventsOptions, none error) error {
 
 // eventStream prints events and remembers the last number.
 type eventStream struct {
-	app    *app
+	out    *cli.Console
 	o      eventsOptions
 	agents []string
 	pools  []*agent.Spec // among the agents
@@ -163,8 +163,8 @@ type eventStream struct {
 	failed error // of a write
 }
 
-func (a *app) newEventStream(dir string, agents []string, o eventsOptions) *eventStream {
-	return &eventStream{app: a, o: o, agents: agents, pools: poolsAmong(dir, agents), after: uint64(o.after)}
+func newEventStream(out *cli.Console, dir string, agents []string, o eventsOptions) *eventStream {
+	return &eventStream{out: out, o: o, agents: agents, pools: poolsAmong(dir, agents), after: uint64(o.after)}
 }
 
 // poolsAmong returns the pools among names, if the config can be read.
@@ -220,7 +220,7 @@ func (s *eventStream) print(e cityapi.Event) error {
 
 func (s *eventStream) show(e cityapi.Event) error {
 	if s.o.json {
-		enc := json.NewEncoder(s.app.Out)
+		enc := json.NewEncoder(s.out.Out)
 		enc.SetEscapeHTML(false)
 		return enc.Encode(e)
 	}
@@ -230,6 +230,6 @@ func (s *eventStream) show(e cityapi.Event) error {
 		format = time.TimeOnly
 	}
 	line := fmt.Sprintf("%6d  %s  %s", e.Seq, at.Format(format), words.Event(e))
-	_, err := fmt.Fprintln(s.app.Out, display.Cut(display.Line(line), s.app.Width()))
+	_, err := fmt.Fprintln(s.out.Out, display.Cut(display.Line(line), s.out.Width()))
 	return err
 }

@@ -48,7 +48,7 @@ over ACP it also prints mode, model, usage, and what its policy answers.`, fmt.S
 }
 
 func runExplain(ctx context.Context, a *app, t *target, asJSON bool) error {
-	e := explained{Agent: t.label, Session: t.session, Status: a.statusOf(ctx, t)}
+	e := explained{Agent: t.label, Session: t.session, Status: a.city.agentStatus(ctx, t.session)}
 	p, ok := runtime.As[runtime.ActivityProvider](t.provider)
 	if !ok {
 		return fmt.Errorf("explain %s: %w", t.label, runtime.ErrUnsupported)
@@ -67,29 +67,6 @@ func runExplain(ctx context.Context, a *app, t *target, asJSON bool) error {
 		return a.PrintJSON(e)
 	}
 	return a.printExplained(e, time.Now())
-}
-
-// statusOf is the agent's status from a running controller, or nil.
-func (a *app) statusOf(ctx context.Context, t *target) *cityapi.AgentStatus {
-	dir, err := a.cityDir()
-	if err != nil {
-		return nil
-	}
-	c, err := cityapi.Dial(dir)
-	if err != nil {
-		return nil
-	}
-	defer c.Close()
-	status, err := c.Status(ctx)
-	if err != nil {
-		return nil
-	}
-	for _, ag := range status.Agents {
-		if ag.Session == t.session {
-			return &ag
-		}
-	}
-	return nil
 }
 
 func (a *app) printExplained(e explained, now time.Time) error {

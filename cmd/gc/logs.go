@@ -27,7 +27,7 @@ func newLogsCmd(a *app, s scope) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "logs " + s.noun + "...",
 		Short:             "Print the output of agents, and follow it",
-		ValidArgsFunction: a.completeEveryAgent,
+		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			if (len(args) > 0) == o.all {
 				return cli.UsageError(cmd, "requires names or --all: "+cmd.UseLine())

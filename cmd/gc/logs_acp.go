@@ -15,7 +15,7 @@ import (
 
 // transcriptOf returns the transcript of an agent over ACP, nil for another agent.
 func (a *app) transcriptOf(ctx context.Context, t *target, o logsOptions) (*acplog.Log, error) {
-	dir, err := a.cityDir()
+	dir, err := a.city.dir()
 	if err != nil {
 		return nil, nil // without a city there is none
 	}
@@ -64,7 +64,7 @@ func (a *app) printWire(t *target, o logsOptions) error {
 	if o.follow || o.json || o.lines > 0 {
 		return cli.Fail(cli.ExitUsage, "gc logs AGENT --wire | tail -n 20", "--wire goes with no other option")
 	}
-	dir, err := a.cityDir()
+	dir, err := a.city.dir()
 	if err == nil {
 		dir, err = backend.ACPDir(dir, t.session)
 	}

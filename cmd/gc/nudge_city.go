@@ -138,7 +138,7 @@ func (a *app) deliverTo(ctx context.Context, t *target, o agentNudgeOptions) err
 	if err := a.messageText(t, &o.nudgeOptions); err != nil {
 		return err
 	}
-	c, _, err := a.cityController()
+	c, _, err := a.city.controller()
 	if errors.Is(err, cityapi.ErrNoController) {
 		return cli.Fail(cli.ExitNotFound, "gc start, or --delivery immediate", "%v", err)
 	}
@@ -270,7 +270,7 @@ func (a *app) nudged(ctx context.Context, o agentNudgeOptions) (names []string, 
 
 // isGroup reports whether a name means a pool or a rig of the city, not an agent.
 func (a *app) isGroup(name string) bool {
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return false
 	}
@@ -305,11 +305,11 @@ func (a *app) expand(s cityapi.Status, name string) ([]string, error) {
 		}
 		return found, nil
 	}
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return nil, err
 	}
-	spec, err := a.findAgent(city, name)
+	spec, err := findAgent(city, name)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func newNudgeListCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "list [AGENT...]",
 		Short:             "List queued and undelivered messages",
-		ValidArgsFunction: a.completeEveryAgent,
+		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.agents = args
 			return runNudgeList(cmd.Context(), a, o)
@@ -43,7 +43,7 @@ unknown whether it was typed. Dead messages stay until gc nudge drop removes the
 }
 
 func runNudgeList(ctx context.Context, a *app, o nudgeListOptions) error {
-	c, names, err := a.cityController(o.agents...)
+	c, names, err := a.city.controller(o.agents...)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func newNudgeDropCmd(a *app) *cobra.Command {
 
 // nudgeIDs completes the ids of messages.
 func (a *app) nudgeIDs(ctx context.Context) []string {
-	c, _, err := a.cityController()
+	c, _, err := a.city.controller()
 	if err != nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (a *app) nudgeIDs(ctx context.Context) []string {
 }
 
 func runNudgeDrop(ctx context.Context, a *app, ids []string) error {
-	c, _, err := a.cityController()
+	c, _, err := a.city.controller()
 	if err != nil {
 		return err
 	}

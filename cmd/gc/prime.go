@@ -15,7 +15,7 @@ func newPrimeCmd(a *app) *cobra.Command {
 		Use:               "prime [AGENT]",
 		Short:             "Print the prompt of an agent",
 		Args:              cli.Between(0, 1),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: a.city.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := os.Getenv("GC_AGENT")
 			if len(args) == 1 {
@@ -37,11 +37,11 @@ func runPrime(a *app, name string) error {
 	if name == "" {
 		return cli.Fail(cli.ExitUsage, "gc prime AGENT", "requires the name of an agent: GC_AGENT is not set")
 	}
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return err
 	}
-	spec, err := a.findAgent(city, name)
+	spec, err := findAgent(city, name)
 	if err != nil {
 		return err
 	}

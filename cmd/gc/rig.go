@@ -58,7 +58,7 @@ func newRigListCmd(a *app) *cobra.Command {
 }
 
 func runRigList(ctx context.Context, a *app, asJSON bool) error {
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ written relative to the city. A running city applies the change at once.`, `
 }
 
 func runRigAdd(ctx context.Context, a *app, name, path string) error {
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func newRigRemoveCmd(a *app) *cobra.Command {
 		Use:               "remove NAME",
 		Short:             "Remove a rig from city.toml, but not its directory",
 		Args:              cli.Exactly(1),
-		ValidArgsFunction: a.completeRigs,
+		ValidArgsFunction: a.city.completeRigs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRigRemove(cmd.Context(), a, args[0]) },
 	}
 	return cli.Describe(cmd, `Removes the [[rigs]] table from city.toml and keeps the comments around it. It refuses
@@ -189,7 +189,7 @@ if agents work in the rig, because they would run somewhere else.`, "gc rig remo
 }
 
 func runRigRemove(ctx context.Context, a *app, name string) error {
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func newRigSuspendCmd(a *app) *cobra.Command {
 		Use:               "suspend NAME...",
 		Short:             "Stop the agents of rigs until gc rig resume",
 		Args:              cli.Between(1, -1),
-		ValidArgsFunction: a.completeRigs,
+		ValidArgsFunction: a.city.completeRigs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRigSuspend(cmd.Context(), a, args) },
 	}
 	return cli.Describe(cmd, `Drains the agents of the rigs and keeps them down until gc rig resume, even across
@@ -236,7 +236,7 @@ gc stop and gc start. Returns once this is stored.`, "gc rig suspend web", cli.S
 }
 
 func runRigSuspend(ctx context.Context, a *app, names []string) error {
-	c, _, err := a.cityController()
+	c, _, err := a.city.controller()
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func newRigResumeCmd(a *app) *cobra.Command {
 		Use:               "resume NAME...",
 		Short:             "Start the agents of suspended rigs again",
 		Args:              cli.Between(1, -1),
-		ValidArgsFunction: a.completeRigs,
+		ValidArgsFunction: a.city.completeRigs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRigResume(cmd.Context(), a, args) },
 	}
 	return cli.Describe(cmd, "Undoes gc rig suspend. It warns about agents that stay down for another reason.",
@@ -257,7 +257,7 @@ func newRigResumeCmd(a *app) *cobra.Command {
 }
 
 func runRigResume(ctx context.Context, a *app, names []string) error {
-	c, _, err := a.cityController()
+	c, _, err := a.city.controller()
 	if err != nil {
 		return err
 	}
@@ -281,8 +281,8 @@ func runRigResume(ctx context.Context, a *app, names []string) error {
 }
 
 // completeRigs completes every argument with rigs that are not given yet.
-func (a *app) completeRigs(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	city, err := a.loadCity()
+func (f *cityFinder) completeRigs(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	city, err := f.load()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

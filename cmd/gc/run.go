@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +10,6 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/cmd/gc/internal/muxcmd"
-	"gascity.dev/gc/internal/config"
 )
 
 // app is the state shared by the code of a command.
@@ -19,13 +17,8 @@ type app struct {
 	cli.Console
 	mux       host.Mux
 	providers *backend.Set
-	city      string // --city
-
-	cityOnce sync.Once // guards the next two: see optionalCity
-	cityRead *config.City
-	cityErr  error
-
-	agent *target // the agent that the command is about, or nil
+	city      cityFinder
+	agent     *target // the agent that the command is about, or nil
 }
 
 // newApp returns the app of a command line.
@@ -39,7 +32,7 @@ func newApp(s cli.Streams, args []string) *app {
 // on returns an app for a part of the command that prints on other streams. It has
 // its own providers; its owner closes them.
 func (a *app) on(s cli.Streams) *app {
-	return &app{Console: cli.NewConsole(s, nil), mux: a.mux, city: a.city, providers: a.providers.Like()}
+	return &app{Console: cli.NewConsole(s, nil), mux: a.mux, city: cityFinder{flag: a.city.flag}, providers: a.providers.Like()}
 }
 
 // run executes a command line and returns the exit status.
@@ -95,7 +88,7 @@ city.toml, or native.`, `
 		gc attach worker          # ctrl-b d detaches
 		gc session new build -- make -j4`,
 		cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: "", cli.ExitTimeout: ""})
-	root.PersistentFlags().StringVar(&a.city, "city", "", "use the city in this `DIR` (default: GC_CITY_PATH, or the nearest city.toml upwards)")
+	root.PersistentFlags().StringVar(&a.city.flag, "city", "", "use the city in this `DIR` (default: GC_CITY_PATH, or the nearest city.toml upwards)")
 	a.Color = cli.ColorAuto
 	root.PersistentFlags().Var(&a.Color, "color", "use colours: auto (on a terminal without NO_COLOR), always or never")
 	root.Flags().BoolVar(&version, "version", false, "print the version and exit")

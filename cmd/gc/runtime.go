@@ -40,12 +40,12 @@ func self() (cityapi.InsideRequest, error) {
 }
 
 // aboutSelf sends the controller a request about the agent of this session.
-func (a *app) aboutSelf(ask func(*cityapi.Client, cityapi.InsideRequest) error) error {
+func aboutSelf(city *cityFinder, ask func(*cityapi.Client, cityapi.InsideRequest) error) error {
 	q, err := self()
 	if err != nil {
 		return err
 	}
-	c, _, err := a.cityController()
+	c, _, err := city.controller()
 	if err != nil {
 		return err
 	}
@@ -57,10 +57,10 @@ func newRuntimeDrainCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "drain [AGENT...]",
 		Short:             "Let agents finish and exit; they stay down",
-		ValidArgsFunction: a.completeEveryAgent,
+		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return a.aboutSelf(func(c *cityapi.Client, q cityapi.InsideRequest) error { return c.DrainSelf(cmd.Context(), q) })
+				return aboutSelf(&a.city, func(c *cityapi.Client, q cityapi.InsideRequest) error { return c.DrainSelf(cmd.Context(), q) })
 			}
 			return runRuntimeDrain(cmd.Context(), a, args, (*cityapi.Client).Drain)
 		},
@@ -76,7 +76,7 @@ func newRuntimeUndrainCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "undrain [AGENT...]",
 		Short:             "Cancel a drain, or start drained agents again",
-		ValidArgsFunction: a.completeEveryAgent,
+		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				q, err := self()
@@ -94,7 +94,7 @@ does not cancel drains caused by a config change.`, "gc runtime undrain worker-2
 }
 
 func runRuntimeDrain(ctx context.Context, a *app, names []string, act func(*cityapi.Client, context.Context, ...string) error) error {
-	c, names, err := a.cityController(names...)
+	c, names, err := a.city.controller(names...)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func newRuntimeDrainCheckCmd(a *app) *cobra.Command {
 		Use:               "drain-check [AGENT]",
 		Short:             "Report whether an agent is draining",
 		Args:              cli.Between(0, 1),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: a.city.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if len(args) == 1 {
@@ -133,7 +133,7 @@ func runRuntimeDrainCheck(ctx context.Context, a *app, name string, asJSON bool)
 		}
 		name = q.Agent
 	}
-	c, names, err := a.cityController(name)
+	c, names, err := a.city.controller(name)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func newRuntimeDrainAckCmd(a *app) *cobra.Command {
 		Short: "Agree to be stopped now, during a drain",
 		Args:  cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.aboutSelf(func(c *cityapi.Client, q cityapi.InsideRequest) error { return c.AckDrain(cmd.Context(), q) })
+			return aboutSelf(&a.city, func(c *cityapi.Client, q cityapi.InsideRequest) error { return c.AckDrain(cmd.Context(), q) })
 		},
 	}
 	return cli.Describe(cmd, `Tells the controller that the agent of this session has finished its work, so that it
@@ -185,7 +185,7 @@ func newRuntimeRestartCmd(a *app) *cobra.Command {
 		Short: "Ask to be stopped and started again",
 		Args:  cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.aboutSelf(func(c *cityapi.Client, q cityapi.InsideRequest) error {
+			return aboutSelf(&a.city, func(c *cityapi.Client, q cityapi.InsideRequest) error {
 				return c.RequestRestart(cmd.Context(), q)
 			})
 		},

@@ -40,15 +40,15 @@ func newStartCmd(a *app) *cobra.Command {
 		Use:               "start [DIR|AGENT]",
 		Short:             "Start the city's agents and keep them running",
 		Args:              cli.Between(0, 1),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: a.city.completeAgents,
 		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				if st, err := os.Stat(args[0]); (err != nil || !st.IsDir()) && isAgent(a, args[0]) {
+				if st, err := os.Stat(args[0]); (err != nil || !st.IsDir()) && a.city.hasAgent(args[0]) {
 					flags := false
 					cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { flags = flags || f.Changed })
 					return startAgent(cmd.Context(), a, args[0], flags)
 				}
-				a.city = args[0]
+				a.city.flag = args[0]
 			}
 			o.blockedSet = cmd.Flags().Changed("blocked-timeout")
 			return runStart(cmd.Context(), a, o)
@@ -141,7 +141,7 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return err
 	}

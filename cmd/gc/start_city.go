@@ -152,22 +152,12 @@ func startWait(ag cityapi.AgentStatus) string {
 	return ""
 }
 
-// isAgent reports whether the city has an agent with the name.
-func isAgent(a *app, name string) bool {
-	city, err := a.loadCity()
-	if err != nil {
-		return false
-	}
-	_, err = a.qualify(city, []string{name})
-	return err == nil
-}
-
 // startAgent starts one agent of a running city.
 func startAgent(ctx context.Context, a *app, name string, flags bool) error {
 	if flags {
 		return cli.Fail(cli.ExitUsage, "", "the flags of gc start apply to the whole city only")
 	}
-	c, names, err := a.cityController(name)
+	c, names, err := a.city.controller(name)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func fit(text string, rows int) string {
 // cityStatus asks the controller, or the provider if no controller runs. It reads
 // the config only in the second case, so a broken one does not hide running agents.
 func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
-	dir, err := a.cityDir()
+	dir, err := a.city.dir()
 	if err != nil {
 		return cityapi.Status{}, err
 	}

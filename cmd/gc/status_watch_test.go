@@ -59,7 +59,7 @@ func TestWatchHoldsOneProvider(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		a := newApp(cli.Streams{Out: &frames{left: 20, end: cancel}}, nil)
-		a.city, a.providers.Make = dir, fake
+		a.city.flag, a.providers.Make = dir, fake
 		if err := watchStatus(ctx, a, cli.Listing{}); err != nil {
 			t.Fatal(err)
 		}

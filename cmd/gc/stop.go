@@ -32,7 +32,7 @@ func newStopCmd(a *app) *cobra.Command {
 		Use:               "stop [DIR|AGENT]",
 		Short:             "Stop the city or one agent",
 		Args:              cli.Between(0, 1),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: a.city.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -41,7 +41,7 @@ func newStopCmd(a *app) *cobra.Command {
 				if st, err := os.Stat(args[0]); err != nil || !st.IsDir() {
 					return stopAgent(cmd.Context(), a, args, o)
 				}
-				a.city = args[0]
+				a.city.flag = args[0]
 			}
 			return runStop(cmd.Context(), a, o)
 		},
@@ -86,7 +86,7 @@ func stopAgent(ctx context.Context, a *app, names []string, o stopOptions) error
 // runStop does not read city.toml while a controller runs, so a broken one is
 // fine.
 func runStop(ctx context.Context, a *app, o stopOptions) error {
-	dir, err := a.cityDir()
+	dir, err := a.city.dir()
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func newRestartCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "restart [AGENT...]",
 		Short:             "Restart agents, or all of them",
-		ValidArgsFunction: a.completeEveryAgent,
+		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runRestart(cmd.Context(), a, args) },
 	}
 	return cli.Describe(cmd, `Stops the agents and starts them again, whatever state they are in; without names,
@@ -186,7 +186,7 @@ Returns when the starts are done.`, `
 }
 
 func runRestart(ctx context.Context, a *app, names []string) error {
-	c, names, err := a.cityController(names...)
+	c, names, err := a.city.controller(names...)
 	if err != nil {
 		return err
 	}

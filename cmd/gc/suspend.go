@@ -40,7 +40,7 @@ func newAgentSuspendCmd(a *app) *cobra.Command {
 		Use:               "suspend AGENT...",
 		Short:             "Stop agents until gc agent resume",
 		Args:              cli.Between(1, -1),
-		ValidArgsFunction: a.completeEveryAgent,
+		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runSuspend(cmd.Context(), a, args) },
 	}
 	return cli.Describe(cmd, `Drains the agents (one interrupt, then at most drift_drain_timeout) and keeps them
@@ -56,7 +56,7 @@ func newAgentResumeCmd(a *app) *cobra.Command {
 		Use:               "resume AGENT...",
 		Short:             "Start suspended, stopped or drained agents again",
 		Args:              cli.Between(1, -1),
-		ValidArgsFunction: a.completeEveryAgent,
+		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runResume(cmd.Context(), a, args) },
 	}
 	return cli.Describe(cmd, `Undoes gc agent suspend, gc agent stop and gc runtime drain. A warning names agents
@@ -66,7 +66,7 @@ that stay down because their rig, the city or city.toml suspends them.`,
 
 // runSuspend suspends agents; without names, the city.
 func runSuspend(ctx context.Context, a *app, names []string) error {
-	c, names, err := a.cityController(names...)
+	c, names, err := a.city.controller(names...)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func runSuspend(ctx context.Context, a *app, names []string) error {
 
 // runResume undoes runSuspend and warns about agents that stay suspended.
 func runResume(ctx context.Context, a *app, names []string) error {
-	c, names, err := a.cityController(names...)
+	c, names, err := a.city.controller(names...)
 	if err != nil {
 		return err
 	}

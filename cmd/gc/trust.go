@@ -42,7 +42,7 @@ func newTrustCmd(a *app) *cobra.Command {
 		Args:  cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				a.city = args[0]
+				a.city.flag = args[0]
 			}
 			return runTrust(cmd.Context(), a, o)
 		},
@@ -81,7 +81,7 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	if o.list {
 		return a.listTrust(store, o.json)
 	}
-	dir, err := a.cityDir()
+	dir, err := a.city.dir()
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 		}
 		return cli.Fail(cli.ExitNotFound, "gc trust --list", "%s is not trusted", dir)
 	}
-	city, err := a.loadCity()
+	city, err := a.city.load()
 	if err != nil {
 		return err
 	}

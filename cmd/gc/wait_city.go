@@ -39,7 +39,7 @@ Exit status:`, 1)
 	f.StringVar(&o.wake, "wake", "", "do not wait; the city nudges this `AGENT` when the condition is met")
 	f.StringVar(&o.note, "note", "", "with --wake: the message to the agent")
 	_ = cmd.RegisterFlagCompletionFunc("wake", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return a.liveNames(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
+		return a.city.agentNames(cmd.Context(), prefix), cobra.ShellCompDirectiveNoFileComp
 	}) // the flag exists
 	block := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -79,7 +79,7 @@ func runStoreWait(ctx context.Context, a *app, name string, o agentWaitOptions) 
 	if _, err := cityapi.ParseUntil(o.until[0]); err != nil {
 		return cli.Fail(cli.ExitUsage, cityapi.Hint(err), "%v", err)
 	}
-	c, names, err := a.cityController(name, o.wake)
+	c, names, err := a.city.controller(name, o.wake)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func newWaitListCmd(a *app) *cobra.Command {
 }
 
 func runWaitList(ctx context.Context, a *app, asJSON bool) error {
-	c, _, err := a.cityController()
+	c, _, err := a.city.controller()
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func newWaitDropCmd(a *app) *cobra.Command {
 }
 
 func runWaitDrop(ctx context.Context, a *app, ids []string) error {
-	c, _, err := a.cityController()
+	c, _, err := a.city.controller()
 	if err != nil {
 		return err
 	}

@@ -97,11 +97,11 @@ func runAgentList(a *app, l cli.Listing, asJSON bool) error {
 		fmt.Fprintf(a.Err, "no agents: add [[agents]] to %s\n", display.Line(city.File))
 		return nil
 	}
-	return a.printAgents(agents, l)
+	return printAgents(&a.Console, agents, l)
 }
 
-func (a *app) printAgents(agents []agentInfo, l cli.Listing) error {
-	t := a.Table(l)
+func printAgents(c *cli.Console, agents []agentInfo, l cli.Listing) error {
+	t := c.Table(l)
 	header := []string{"AGENT", "SESSION", "COMMAND", "DESCRIPTION"}
 	if l.Wide() {
 		header = append(header, "PROVIDER", "LIFECYCLE", "WORK DIR", "DEPENDS ON")
@@ -118,7 +118,7 @@ func (a *app) printAgents(agents []agentInfo, l cli.Listing) error {
 		}
 		t.Add(row...)
 	}
-	return t.Print(a.Out)
+	return t.Print(c.Out)
 }
 
 func listedAgent(s *agent.Spec) agentInfo {

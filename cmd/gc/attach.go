@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
@@ -99,51 +98,59 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 			return fmt.Errorf("attach --scrollback %s: %w", t.label, runtime.ErrUnsupported)
 		}
 	}
-	if f, ok := a.In.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+	at := &attachment{app: a, t: t, terminal: runtime.Terminal{
+		In: a.In, Out: a.Out, ReadOnly: o.readOnly, DetachKeys: detach, Alone: o.alone, Scrollback: o.scrollback,
+	}}
+	if !a.Interactive() {
 		if err := mustExist(ctx, t); err != nil {
-			return a.endedSession(ctx, t, err)
+			return at.ended(ctx, err)
 		}
 		return cli.Fail(cli.ExitUsage, "peek, nudge and keys work without one", "attach requires a terminal on standard input")
 	}
-	terminal := runtime.Terminal{
-		In: a.In, Out: a.Out, ReadOnly: o.readOnly, DetachKeys: detach, Alone: o.alone, Scrollback: o.scrollback,
-	}
 	for follow := true; follow; {
-		if follow, err = a.attachOnce(ctx, t, terminal); err != nil {
+		if follow, err = at.once(ctx); err != nil {
 			return err
 		}
-		terminal.Scrollback, terminal.Alone = false, false // only the first time
+		at.terminal.Scrollback, at.terminal.Alone = false, false // only the first time
 	}
 	return nil
 }
 
-// attachOnce attaches until the user detaches or the program ends. It returns
+// attachment connects the user's terminal to a session.
+type attachment struct {
+	app      *app
+	t        *target
+	terminal runtime.Terminal
+}
+
+// once attaches until the user detaches or the program ends. It returns
 // follow if the user wants to attach to the agent's next session.
-func (a *app) attachOnce(ctx context.Context, t *target, terminal runtime.Terminal) (follow bool, err error) {
+func (at *attachment) once(ctx context.Context) (follow bool, err error) {
 	ended := false
 	var exit *runtime.Exit
+	terminal := at.terminal
 	terminal.Ended = func(e *runtime.Exit) { ended, exit = true, e }
 	terminal.Lost = func(n uint64) {
-		fmt.Fprintf(a.Err, "%s: the multiplexer was restarted: up to %d bytes of your input may be lost\n", t.label, n)
+		fmt.Fprintf(at.app.Err, "%s: the multiplexer was restarted: up to %d bytes of your input may be lost\n", at.t.label, n)
 	}
-	err = t.provider.Attach(ctx, t.session, terminal)
+	err = at.t.provider.Attach(ctx, at.t.session, terminal)
 	switch {
 	case errors.Is(err, runtime.ErrSentAway):
-		fmt.Fprintf(a.Err, "detached from %s: %v\n", t.label, runtime.ErrSentAway)
+		fmt.Fprintf(at.app.Err, "detached from %s: %v\n", at.t.label, runtime.ErrSentAway)
 		return false, nil
 	case err != nil:
-		return false, a.endedSession(ctx, t, err)
+		return false, at.ended(ctx, err)
 	case ctx.Err() != nil: // a signal ended it
 		return false, context.Cause(ctx)
 	}
 	if !ended { // not every provider reports it
-		exit = lastExit(ctx, t)
+		exit = lastExit(ctx, at.t)
 	}
 	if !ended && exit == nil {
-		fmt.Fprintf(a.Err, "detached from %s\n", t.label)
+		fmt.Fprintf(at.app.Err, "detached from %s\n", at.t.label)
 		return false, nil
 	}
-	return a.followRestart(ctx, t, exit)
+	return at.followRestart(ctx, exit)
 }
 
 // How long attach waits for an agent to be restarted, and how often it looks for
@@ -155,33 +162,33 @@ const (
 
 // followRestart reports that the program ended. If the controller has restarted
 // the agent, it asks whether to attach to the new session.
-func (a *app) followRestart(ctx context.Context, t *target, exit *runtime.Exit) (follow bool, err error) {
+func (at *attachment) followRestart(ctx context.Context, exit *runtime.Exit) (follow bool, err error) {
 	how := exit.Status()
-	if a.agent == nil || !a.awaitRestart(ctx, t) {
-		fmt.Fprintf(a.Err, "%s ended: %s\n", t.label, how)
+	if at.app.agent == nil || !at.awaitRestart(ctx) {
+		fmt.Fprintf(at.app.Err, "%s ended: %s\n", at.t.label, how)
 		return false, nil
 	}
-	fmt.Fprintf(a.Err, "%s restarted (%s): Enter attaches again, any other key exits ", t.label, how)
-	key, err := a.readKey(ctx)
-	fmt.Fprintln(a.Err)
+	fmt.Fprintf(at.app.Err, "%s restarted (%s): Enter attaches again, any other key exits ", at.t.label, how)
+	key, err := at.app.ReadKey(ctx)
+	fmt.Fprintln(at.app.Err)
 	return err == nil && (key == '\r' || key == '\n'), err
 }
 
 // awaitRestart waits until the agent has a session again. It returns false if the
 // controller will not start one, or not soon.
-func (a *app) awaitRestart(ctx context.Context, t *target) bool {
+func (at *attachment) awaitRestart(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, followTime)
 	defer cancel()
 	tick := time.NewTicker(followTick)
 	defer tick.Stop()
 	for {
-		ag := a.city.agentStatus(ctx, t.session)
+		ag := at.app.city.agentStatus(ctx, at.t.session)
 		if ag == nil || ag.Stopping || ag.SuspendedBy != "" || ag.OneShot {
 			return false
 		}
 		switch ag.State {
 		case cityapi.StateRunning, cityapi.StateStarting:
-			if running, err := t.provider.IsRunning(ctx, t.session); err == nil && running {
+			if running, err := at.t.provider.IsRunning(ctx, at.t.session); err == nil && running {
 				return true
 			}
 		case cityapi.StateQuarantined, cityapi.StateSuspended, cityapi.StateUnknown, cityapi.StateExited:
@@ -192,32 +199,6 @@ func (a *app) awaitRestart(ctx context.Context, t *target) bool {
 		case <-ctx.Done():
 			return false
 		}
-	}
-}
-
-// readKey reads one key from the terminal. It returns when ctx ends; the reader
-// then lives until the process exits.
-func (a *app) readKey(ctx context.Context) (byte, error) {
-	f, ok := a.In.(*os.File)
-	if !ok {
-		return 0, nil
-	}
-	old, err := term.MakeRaw(int(f.Fd()))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = term.Restore(int(f.Fd()), old) }() // best effort
-	key := make(chan byte, 1)
-	go func() {
-		var b [1]byte
-		_, _ = f.Read(b[:]) // the end of input is the key 0
-		key <- b[0]
-	}()
-	select {
-	case k := <-key:
-		return k, nil
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
 	}
 }
 
@@ -245,22 +226,22 @@ func attachTarget(ctx context.Context, a *app, s scope, name string, o attachOpt
 		s = sessionScope(a)
 	}
 	if name == "" {
-		if name, err = a.chooseTarget(ctx, s); err != nil {
+		if name, err = chooseTarget(ctx, a, s); err != nil {
 			return nil, err
 		}
 	}
 	t, err := s.target(ctx, name)
 	switch {
 	case err != nil:
-		return nil, a.sessionInstead(ctx, name, err)
+		return nil, sessionInstead(ctx, a, name, err)
 	case o.create:
-		return t, a.createMissing(ctx, t, o)
+		return t, createMissing(ctx, a, t, o)
 	}
 	return t, nil
 }
 
 // createMissing starts the session unless it is running.
-func (a *app) createMissing(ctx context.Context, t *target, o attachOptions) error {
+func createMissing(ctx context.Context, a *app, t *target, o attachOptions) error {
 	running, err := t.provider.IsRunning(ctx, t.session)
 	switch {
 	case err != nil || running:
@@ -272,7 +253,7 @@ func (a *app) createMissing(ctx context.Context, t *target, o attachOptions) err
 }
 
 // sessionInstead adds a hint to a "no such agent" error if a session has the name.
-func (a *app) sessionInstead(ctx context.Context, name string, err error) error {
+func sessionInstead(ctx context.Context, a *app, name string, err error) error {
 	if status, _ := cli.StatusOf(err); status != cli.ExitNotFound || runtime.CheckName(name) != nil {
 		return err
 	}
@@ -286,27 +267,27 @@ func (a *app) sessionInstead(ctx context.Context, name string, err error) error 
 	return cli.Fail(cli.ExitNotFound, "gc session attach "+shell.Word(name)+" attaches to the session with this name", "%w", err)
 }
 
-// endedSession replaces a "no such session" error if the session has ended: it
+// ended replaces a "no such session" error if the session has ended: it
 // prints the last screen and returns how the session ended.
-func (a *app) endedSession(ctx context.Context, t *target, err error) error {
+func (at *attachment) ended(ctx context.Context, err error) error {
 	if !errors.Is(err, runtime.ErrSessionNotFound) {
 		return err
 	}
-	exit := lastExit(ctx, t)
+	exit := lastExit(ctx, at.t)
 	if exit == nil {
 		return err
 	}
-	if screen, err := t.provider.Peek(ctx, t.session, lastScreenLines); err == nil {
-		cli.PrintScreen(a.Err, screen)
+	if screen, err := at.t.provider.Peek(ctx, at.t.session, lastScreenLines); err == nil {
+		cli.PrintScreen(at.app.Err, screen)
 	}
-	if t == a.agent {
+	if at.t == at.app.agent {
 		return err // agentDown adds the hint
 	}
 	when := ""
 	if !exit.Time.IsZero() {
 		when = " " + display.Ago(exit.Time, time.Now()) + " ago"
 	}
-	return cli.Fail(cli.ExitNotFound, "gc session new "+shell.Word(t.label)+" starts a new one", "%s ended%s: %s", t.label, when, exit.Status())
+	return cli.Fail(cli.ExitNotFound, "gc session new "+shell.Word(at.t.label)+" starts a new one", "%s ended%s: %s", at.t.label, when, exit.Status())
 }
 
 // lastScreenLines is how many lines of an ended session are printed.
@@ -315,13 +296,23 @@ const lastScreenLines = 24
 // hintedNames is how many names a hint lists.
 const hintedNames = 8
 
+// choice is what the user can attach to.
+type choice struct {
+	scope        scope
+	names, about []string // blocked agents first
+}
+
 // chooseTarget lists what is running and returns the user's choice.
-func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
-	names, about, err := a.attachable(ctx, s)
-	if err != nil {
+func chooseTarget(ctx context.Context, a *app, s scope) (string, error) {
+	c := &choice{scope: s}
+	find := c.findAgents
+	if s.path != "gc" {
+		find = c.findSessions
+	}
+	if err := find(ctx, a); err != nil {
 		return "", err
 	}
-	if len(names) == 0 {
+	if len(c.names) == 0 {
 		hint := "gc session new NAME -- COMMAND starts a session"
 		if s.path == "gc" {
 			hint = "gc start"
@@ -329,52 +320,16 @@ func (a *app) chooseTarget(ctx context.Context, s scope) (string, error) {
 		return "", cli.Fail(cli.ExitNotFound, hint, "no %s is running", s.word)
 	}
 	if !a.Interactive() {
-		return "", cli.Fail(cli.ExitUsage, "such as "+strings.Join(names[:min(len(names), hintedNames)], ", "), "requires the name of the %s", s.word)
+		return "", cli.Fail(cli.ExitUsage, "such as "+strings.Join(c.names[:min(len(c.names), hintedNames)], ", "), "requires the name of the %s", s.word)
 	}
-	t := display.Table{Width: a.Width(), Colour: a.Colours(a.Err)}
-	what := "STATUS"
-	if s.word == "session" {
-		what = "COMMAND"
-	}
-	t.Add("", strings.ToUpper(s.word), what)
-	for i, n := range names {
-		t.Add(strconv.Itoa(i+1), n, about[i])
-	}
-	if err := t.Print(a.Err); err != nil {
-		return "", err
-	}
-	fmt.Fprint(a.Err, "attach to which? [1] ")
-	return a.readChoice(ctx, names)
+	return c.ask(ctx, &a.Console)
 }
 
-// readChoice reads a number or a name; an empty line means the first.
-func (a *app) readChoice(ctx context.Context, names []string) (string, error) {
-	text, err := a.readLine(ctx)
-	switch {
-	case errors.Is(err, io.EOF): // Ctrl-D: no choice
-		return "", cli.Quiet(cli.ExitFailure)
-	case err != nil:
-		return "", err
-	}
-	if i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, text) }); i >= 0 {
-		return names[i], nil
-	}
-	n, err := strconv.Atoi(cmp.Or(text, "1"))
-	if err != nil || n < 1 || n > len(names) {
-		return "", cli.Fail(cli.ExitUsage, "enter a name or 1 to "+strconv.Itoa(len(names)), "invalid choice %q", text)
-	}
-	return names[n-1], nil
-}
-
-// attachable are the running agents or sessions and their status, blocked agents
-// first.
-func (a *app) attachable(ctx context.Context, s scope) (names, about []string, err error) {
-	if s.path != "gc" {
-		return a.attachableSessions(ctx)
-	}
+// findAgents finds the running agents and their questions or activities.
+func (c *choice) findAgents(ctx context.Context, a *app) error {
 	status, err := cityStatus(ctx, a)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	for _, blocked := range []bool{true, false} {
 		for _, ag := range status.Agents {
@@ -382,24 +337,64 @@ func (a *app) attachable(ctx context.Context, s scope) (names, about []string, e
 			if ag.State != cityapi.StateRunning || asks != blocked {
 				continue
 			}
-			names, about = append(names, ag.Name), append(about, cmp.Or(words.Question(ag), words.Activity(ag)))
+			c.names, c.about = append(c.names, ag.Name), append(c.about, cmp.Or(words.Question(ag), words.Activity(ag)))
 		}
 	}
-	return names, about, nil
+	return nil
 }
 
-func (a *app) attachableSessions(ctx context.Context) (names, about []string, err error) {
+// findSessions finds the running sessions and their commands.
+func (c *choice) findSessions(ctx context.Context, a *app) error {
 	p, err := a.sessionProvider()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	if !hasMux(p) {
-		names, err = p.ListRunning(ctx, "")
-		return names, make([]string, len(names)), err
+		c.names, err = p.ListRunning(ctx, "")
+		c.about = make([]string, len(c.names))
+		return err
 	}
 	sessions, err := listMux(ctx, p, sessionListOptions{})
 	for _, one := range sessions {
-		names, about = append(names, one.Name), append(about, one.Command)
+		c.names, c.about = append(c.names, one.Name), append(c.about, one.Command)
 	}
-	return names, about, err
+	return err
+}
+
+// ask lists the names and reads the user's choice.
+func (c *choice) ask(ctx context.Context, on *cli.Console) (string, error) {
+	t := display.Table{Width: on.Width(), Colour: on.Colours(on.Err)}
+	what := "STATUS"
+	if c.scope.word == "session" {
+		what = "COMMAND"
+	}
+	t.Add("", strings.ToUpper(c.scope.word), what)
+	for i, n := range c.names {
+		t.Add(strconv.Itoa(i+1), n, c.about[i])
+	}
+	if err := t.Print(on.Err); err != nil {
+		return "", err
+	}
+	fmt.Fprint(on.Err, "attach to which? [1] ")
+	text, err := on.ReadLine(ctx)
+	switch {
+	case errors.Is(err, io.EOF): // Ctrl-D: no choice
+		return "", cli.Quiet(cli.ExitFailure)
+	case err != nil:
+		return "", err
+	}
+	return c.find(text)
+}
+
+// find returns the name that the user entered as a name or a number; an empty line
+// means the first.
+func (c *choice) find(text string) (string, error) {
+	if i := slices.IndexFunc(c.names, func(name string) bool { return strings.EqualFold(name, text) }); i >= 0 {
+		return c.names[i], nil
+	}
+	n, err := strconv.Atoi(cmp.Or(text, "1"))
+	if err != nil || n < 1 || n > len(c.names) {
+		return "", cli.Fail(cli.ExitUsage, "enter a name or 1 to "+strconv.Itoa(len(c.names)), "invalid choice %q", text)
+	}
+	return c.names[n-1], nil
 }

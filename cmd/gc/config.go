@@ -77,7 +77,7 @@ func runConfigCheck(a *app, asJSON bool) error {
 		}
 		var specs []*agent.Spec
 		if specs, err = agent.Build(city, agent.BuildOptions{Environ: os.Environ()}); err == nil {
-			err = a.startProblems(city, specs)
+			err = startProblems(a.providers, city, specs)
 		}
 	}
 	if !asJSON {
@@ -179,13 +179,13 @@ func templateNames(city *config.City) []string {
 // startProblems reports what would keep the city from starting: an unsupported
 // session provider, missing rigs, work dirs and programs. The error is a
 // *config.Problems.
-func (a *app) startProblems(city *config.City, specs []*agent.Spec) error {
+func startProblems(providers *backend.Set, city *config.City, specs []*agent.Spec) error {
 	var list []config.Problem
 	add := func(at config.Pos, hint, format string, args ...any) {
 		list = append(list, config.Problem{File: city.File, Line: at.Line, Column: at.Column, Msg: fmt.Sprintf(format, args...), Hint: hint})
 	}
-	a.providers.LooksOnly = true
-	if _, err := a.providers.New(backend.SelectedIn(city), city.Dir); err != nil {
+	providers.LooksOnly = true
+	if _, err := providers.New(backend.SelectedIn(city), city.Dir); err != nil {
 		_, hint := cli.Explain(err)
 		add(providerPlace(city), hint, "%v", err)
 	}

@@ -46,7 +46,7 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	doctor.Environment(f)
 	var mux sync.WaitGroup // concurrently: a hanging server takes a while
 	mux.Go(func() { doctor.Mux(ctx, ofMux, version) })
-	err := a.checkCity(ctx, ofCity)
+	err := checkCity(ctx, a, ofCity)
 	mux.Wait()
 	if err != nil {
 		return err
@@ -58,19 +58,20 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	for _, one := range f.List {
 		r.OK = r.OK && one.Level != outside.LevelFail
 	}
-	print := a.printFindings
 	if asJSON {
-		print = func(doctorReport) error { return a.PrintJSON(r) }
+		err = a.PrintJSON(r)
+	} else {
+		err = r.print(&a.Console)
 	}
-	if err := print(r); err != nil || r.OK {
+	if err != nil || r.OK {
 		return err
 	}
 	return cli.Quiet(cli.ExitFailure)
 }
 
-// printFindings prints one line per finding, wrapped on a terminal, with its hint
+// print prints one line per finding, wrapped on a terminal, with its hint
 // below.
-func (a *app) printFindings(r doctorReport) error {
+func (r *doctorReport) print(c *cli.Console) error {
 	wide, problems, warnings := 0, 0, 0
 	for _, f := range r.Findings {
 		wide = max(wide, len([]rune(display.Line(f.About))))
@@ -79,7 +80,7 @@ func (a *app) printFindings(r doctorReport) error {
 	for _, f := range r.Findings {
 		about := display.Line(f.About)
 		margin := "\n" + strings.Repeat(" ", wide+len("problem")+4)
-		text := strings.Join(display.Wrap(display.Line(f.Text), a.Width()-len(margin)+1), margin)
+		text := strings.Join(display.Wrap(display.Line(f.Text), c.Width()-len(margin)+1), margin)
 		fmt.Fprintf(&b, "%-7s  %s%s  %s\n", f.Level, about, strings.Repeat(" ", wide-len([]rune(about))), text)
 		if f.Hint != "" {
 			fmt.Fprintf(&b, "%-7s  %-*s  hint: %s\n", "", wide, "", display.Line(cli.Named(f.Hint)))
@@ -91,15 +92,15 @@ func (a *app) printFindings(r doctorReport) error {
 			warnings++
 		}
 	}
-	if _, err := fmt.Fprint(a.Out, b.String()); err != nil {
+	if _, err := fmt.Fprint(c.Out, b.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Err, "%s, %s\n", display.Count(problems, "problem"), display.Count(warnings, "warning"))
+	fmt.Fprintf(c.Err, "%s, %s\n", display.Count(problems, "problem"), display.Count(warnings, "warning"))
 	return nil
 }
 
 // checkCity checks the city, if there is one.
-func (a *app) checkCity(ctx context.Context, f *outside.Findings) error {
+func checkCity(ctx context.Context, a *app, f *outside.Findings) error {
 	dir, err := a.city.dir()
 	none := a.city.none(err)
 	if err != nil && !none {

@@ -66,11 +66,11 @@ func runExplain(ctx context.Context, a *app, t *target, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(e)
 	}
-	return a.printExplained(e, time.Now())
+	return e.print(&a.Console, time.Now())
 }
 
-func (a *app) printExplained(e explained, now time.Time) error {
-	facts := display.Table{Width: a.Width()}
+func (e *explained) print(c *cli.Console, now time.Time) error {
+	facts := display.Table{Width: c.Width()}
 	facts.Add("agent", e.Agent)
 	facts.Add("session", e.Session)
 	if e.Status != nil {
@@ -80,7 +80,7 @@ func (a *app) printExplained(e explained, now time.Time) error {
 	}
 	e.addACP(&facts, now)
 	if e.Activity == nil {
-		return facts.Print(a.Out)
+		return facts.Print(c.Out)
 	}
 	act := e.Activity
 	doing := act.State
@@ -94,19 +94,19 @@ func (a *app) printExplained(e explained, now time.Time) error {
 	if act.Source != "" {
 		facts.Add("because", act.Source+": "+act.Evidence)
 	}
-	if err := facts.Print(a.Out); err != nil {
+	if err := facts.Print(c.Out); err != nil {
 		return err
 	}
 	if act.Pending != nil {
-		if _, err := fmt.Fprintf(a.Out, "\n%s", questionText(act.Pending)); err != nil {
+		if _, err := fmt.Fprintf(c.Out, "\n%s", questionText(act.Pending)); err != nil {
 			return err
 		}
 	}
 	if len(act.Sources) == 0 {
 		return nil
 	}
-	fmt.Fprintln(a.Out)
-	t := a.Table(cli.Listing{})
+	fmt.Fprintln(c.Out)
+	t := c.Table(cli.Listing{})
 	t.Add("SOURCE", "SAYS", "SINCE", "EVIDENCE")
 	for _, s := range act.Sources {
 		says := cmp.Or(s.State, "-")
@@ -115,7 +115,7 @@ func (a *app) printExplained(e explained, now time.Time) error {
 		}
 		t.Add(s.Source, says, display.Ago(s.Since, now), s.Evidence)
 	}
-	return t.Print(a.Out)
+	return t.Print(c.Out)
 }
 
 // addStatusFacts adds the controller's facts and a hint.

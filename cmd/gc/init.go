@@ -40,7 +40,7 @@ func runInit(a *app, dir string) error {
 	if err != nil {
 		return err
 	}
-	a.trustOwn(filepath.Dir(file))
+	trustOwn(&a.Console, filepath.Dir(file))
 	if _, err := fmt.Fprintln(a.Out, display.Line(file)); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func newLogsCmd(a *app, s scope) *cobra.Command {
 			if (len(args) > 0) == o.all {
 				return cli.UsageError(cmd, "requires names or --all: "+cmd.UseLine())
 			}
-			targets, err := a.waitTargets(cmd.Context(), s, args)
+			targets, err := s.targets(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 		if err != nil {
 			return err
 		}
-		return a.printScreen(text)
+		return printScreen(a.Out, text)
 	}
 	client, err := sessionClient(ctx, t, "logs")
 	if err != nil {
@@ -100,7 +100,7 @@ func runLogs(ctx context.Context, a *app, t *target, o logsOptions) error {
 		return err
 	}
 	if !o.follow || res.Exit != nil {
-		if err := a.printScreen(res.Text); err != nil || !o.follow {
+		if err := printScreen(a.Out, res.Text); err != nil || !o.follow {
 			return err
 		}
 		fmt.Fprintf(a.Err, "%s ended: %s\n", display.Line(t.label), res.Exit.Status())

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
+	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
@@ -80,31 +79,35 @@ func runPeek(ctx context.Context, a *app, t *target, o peekOptions) error {
 		if err != nil {
 			return err
 		}
-		return a.printScreen(text)
+		return printScreen(a.Out, text)
 	}
 	client, err := sessionClient(ctx, t, "peek --format "+o.format)
 	if err != nil {
 		return err
 	}
-	res, err := client.Peek(ctx, r)
-	if err != nil {
-		return err
-	}
-	if o.format == api.FormatANSI && a.onTerminal() {
-		return a.printRows(ctx, client, r, res)
-	}
-	return a.printPeek(res, o.format)
+	return printPeek(ctx, &a.Console, client, r)
 }
 
-// onTerminal reports whether standard output is a terminal.
-func (a *app) onTerminal() bool {
-	f, ok := a.Out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+// printPeek prints what a session of the multiplexer shows.
+func printPeek(ctx context.Context, c *cli.Console, client *client.Client, r api.PeekRequest) error {
+	res, err := client.Peek(ctx, r)
+	switch {
+	case err != nil:
+		return err
+	case r.Format == api.FormatJSON:
+		return c.PrintJSON(res)
+	case r.Format == api.FormatANSI && c.OnTerminal():
+		return printRows(ctx, c.Out, client, r, res)
+	case r.Format == api.FormatANSI:
+		_, err := fmt.Fprint(c.Out, res.Text)
+		return err
+	}
+	return printScreen(c.Out, res.Text)
 }
 
 // printRows prints only the rows of a dump, because the dump's modes would stay
 // set in a person's terminal.
-func (a *app) printRows(ctx context.Context, client *client.Client, r api.PeekRequest, res api.PeekResult) error {
+func printRows(ctx context.Context, w io.Writer, client *client.Client, r api.PeekRequest, res api.PeekResult) error {
 	r.Format = api.FormatJSON
 	sized, err := client.Peek(ctx, r)
 	if err != nil || sized.Screen == nil {
@@ -120,28 +123,17 @@ func (a *app) printRows(ctx context.Context, client *client.Client, r api.PeekRe
 		lines := strings.SplitAfter(rows, "\n")
 		rows = strings.Join(lines[max(len(lines)-1-r.Lines, 0):], "")
 	}
-	_, err = fmt.Fprint(a.Out, rows)
+	_, err = fmt.Fprint(w, rows)
 	return err
-}
-
-func (a *app) printPeek(res api.PeekResult, format string) error {
-	switch format {
-	case api.FormatJSON:
-		return a.PrintJSON(res)
-	case api.FormatANSI:
-		_, err := fmt.Fprint(a.Out, res.Text)
-		return err
-	}
-	return a.printScreen(res.Text)
 }
 
 // printScreen prints the text of a screen without control characters; nothing if
 // it is empty.
-func (a *app) printScreen(text string) error {
+func printScreen(w io.Writer, text string) error {
 	if text == "" {
 		return nil
 	}
-	_, err := fmt.Fprintln(a.Out, display.Text(text))
+	_, err := fmt.Fprintln(w, display.Text(text))
 	return err
 }
 
@@ -187,12 +179,5 @@ func peekAt(ctx context.Context, a *app, t *target, r api.PeekRequest, at string
 	if err != nil {
 		return err
 	}
-	res, err := client.Peek(ctx, r)
-	if err != nil {
-		return err
-	}
-	if r.Format == api.FormatANSI && a.onTerminal() {
-		return a.printRows(ctx, client, r, res)
-	}
-	return a.printPeek(res, r.Format)
+	return printPeek(ctx, &a.Console, client, r)
 }

@@ -166,7 +166,7 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 	if q == nil {
 		return cli.Fail(cli.ExitFailure, "gc peek shows its screen", "%s asks no question", t.label)
 	}
-	if err := a.checkAsked(ctx, t, q, o.request); err != nil {
+	if err := checkAsked(ctx, a, t, q, o.request); err != nil {
 		return err
 	}
 	answer := runtime.Answer{RequestID: q.RequestID, Text: o.text}
@@ -199,7 +199,7 @@ func (a *app) shown(ctx context.Context, t *target, q *runtime.Interaction) {
 
 // checkAsked fails unless the question has the id or, without an id, is the one
 // that was last shown.
-func (a *app) checkAsked(ctx context.Context, t *target, q *runtime.Interaction, id string) error {
+func checkAsked(ctx context.Context, a *app, t *target, q *runtime.Interaction, id string) error {
 	if id == "" {
 		var err error
 		if id, err = t.provider.GetMeta(ctx, t.session, metaShown); err != nil {

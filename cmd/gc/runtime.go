@@ -144,20 +144,20 @@ func runRuntimeDrainCheck(ctx context.Context, a *app, name string, asJSON bool)
 	}
 	for _, ag := range status.Agents {
 		if ag.Name == names[0] {
-			return a.printDrain(ag, asJSON)
+			return printDrain(&a.Console, ag, asJSON)
 		}
 	}
 	return fmt.Errorf("%w: %s", cityapi.ErrUnknownAgent, names[0])
 }
 
-func (a *app) printDrain(ag cityapi.AgentStatus, asJSON bool) error {
+func printDrain(c *cli.Console, ag cityapi.AgentStatus, asJSON bool) error {
 	var err error
 	switch {
 	case asJSON:
-		err = a.PrintJSON(ag.Drain)
+		err = c.PrintJSON(ag.Drain)
 	case ag.Drain != nil:
 		left := max(time.Until(ag.Drain.Until), 0).Round(time.Second)
-		_, err = fmt.Fprintf(a.Out, "draining: %s, %s left\n", display.Line(ag.Drain.Why), left)
+		_, err = fmt.Fprintf(c.Out, "draining: %s, %s left\n", display.Line(ag.Drain.Why), left)
 	}
 	if err == nil && ag.Drain == nil {
 		return cli.Quiet(cli.ExitFailure)

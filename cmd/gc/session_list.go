@@ -87,12 +87,12 @@ func runSessionList(ctx context.Context, a *app, o sessionListOptions) error {
 		fmt.Fprintln(a.Err, "no sessions")
 		return nil
 	}
-	return a.printSessions(sessions, o.Listing)
+	return printSessions(&a.Console, sessions, o.Listing)
 }
 
-func (a *app) printSessions(sessions []api.SessionInfo, l cli.Listing) error {
+func printSessions(c *cli.Console, sessions []api.SessionInfo, l cli.Listing) error {
 	now := time.Now()
-	t := a.Table(l)
+	t := c.Table(l)
 	header := []string{"NAME", "STATE", "PID", "SIZE", "ATTACHED", "CREATED", "ACTIVE", "COMMAND"}
 	if l.Wide() {
 		header = append(header, "INPUT", "WORK DIR", "TITLE", "ID")
@@ -110,7 +110,7 @@ func (a *app) printSessions(sessions []api.SessionInfo, l cli.Listing) error {
 		t.Add(row...)
 		t.Paint(1, c)
 	}
-	return t.Print(a.Out)
+	return t.Print(c.Out)
 }
 
 // pidText is the process ID of a running session.

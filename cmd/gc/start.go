@@ -149,7 +149,7 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 		return cli.Fail(cli.ExitUsage, `set lifecycle = "one_shot" for agents that end by themselves, or use --until idle`, "--until done: the city has no one_shot agent")
 	}
 	if a.providers.LooksOnly = o.dryRun; !o.dryRun {
-		if err := a.trustToStart(ctx, city, o.trust); err != nil {
+		if err := trustToStart(ctx, &a.Console, city, o.trust); err != nil {
 			return err
 		}
 		if err := checkMuxDir(city); err != nil {

@@ -161,6 +161,21 @@ func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 	return status, err
 }
 
+// runningAgents are the names of the agents that are running.
+func runningAgents(ctx context.Context, a *app) ([]string, error) {
+	status, err := cityStatus(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, ag := range status.Agents {
+		if ag.State == cityapi.StateRunning {
+			names = append(names, ag.Name)
+		}
+	}
+	return names, nil
+}
+
 // offlineStatus is the status of a city without a controller, from its provider.
 func offlineStatus(ctx context.Context, providers *backend.Set, city *config.City) (cityapi.Status, error) {
 	c := backend.SelectedIn(city)

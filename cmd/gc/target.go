@@ -39,6 +39,7 @@ type scope struct {
 	noun     string // "AGENT" or "NAME"
 	word     string // "agent" or "session"
 	target   func(ctx context.Context, name string) (*target, error)
+	running  func(ctx context.Context) (names []string, err error)
 	complete cobra.CompletionFunc
 }
 
@@ -53,9 +54,38 @@ func (s scope) on(act func(ctx context.Context, t *target) error) cli.RunE {
 	}
 }
 
+// targets are the named targets; without names, all that run.
+func (s scope) targets(ctx context.Context, names []string) ([]*target, error) {
+	if len(names) == 0 {
+		var err error
+		if names, err = s.running(ctx); err != nil {
+			return nil, err
+		}
+		if len(names) == 0 {
+			return nil, cli.Fail(cli.ExitNotFound, "", "no %s is running", s.word)
+		}
+	}
+	var all []*target
+	for _, name := range names {
+		t, err := s.target(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
 func sessionScope(a *app) scope {
 	return scope{
 		path: cli.Program + " session", noun: "NAME", word: "session", complete: a.completeSessions,
+		running: func(ctx context.Context) ([]string, error) {
+			p, err := a.sessionProvider()
+			if err != nil {
+				return nil, err
+			}
+			return p.ListRunning(ctx, "")
+		},
 		target: func(_ context.Context, name string) (*target, error) {
 			if err := runtime.CheckName(name); err != nil {
 				return nil, err
@@ -76,6 +106,7 @@ func sessionScope(a *app) scope {
 func agentScope(a *app) scope {
 	return scope{
 		path: cli.Program, noun: "AGENT", word: "agent", complete: a.city.completeAgents,
+		running: func(ctx context.Context) ([]string, error) { return runningAgents(ctx, a) },
 		target: func(ctx context.Context, name string) (*target, error) {
 			city, err := a.city.load()
 			if err != nil {

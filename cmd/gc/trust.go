@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +78,7 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 		return err
 	}
 	if o.list {
-		return a.listTrust(store, o.json)
+		return listTrust(&a.Console, store, o.json)
 	}
 	dir, err := a.city.dir()
 	if err != nil {
@@ -111,15 +110,15 @@ func runTrust(ctx context.Context, a *app, o trustOptions) error {
 	return reloadCity(ctx, city.Dir)
 }
 
-func (a *app) listTrust(store trust.Store, asJSON bool) error {
+func listTrust(c *cli.Console, store trust.Store, asJSON bool) error {
 	list, err := store.List()
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return a.PrintJSON(list)
+		return c.PrintJSON(list)
 	}
-	t := display.Table{Width: a.Width()}
+	t := display.Table{Width: c.Width()}
 	t.Add("CITY", "TRUSTED", "SINCE")
 	for _, r := range list {
 		what := "what it ran then"
@@ -128,7 +127,7 @@ func (a *app) listTrust(store trust.Store, asJSON bool) error {
 		}
 		t.Add(r.City, what, r.Since.Local().Format("2006-01-02 15:04"))
 	}
-	return t.Print(a.Out)
+	return t.Print(c.Out)
 }
 
 // trusted returns nil if the city may run its commands. With record the user
@@ -169,22 +168,22 @@ func mayRun(city *config.City) error {
 }
 
 // trustToStart is mayRun for a person: on a terminal it asks.
-func (a *app) trustToStart(ctx context.Context, city *config.City, record bool) error {
+func trustToStart(ctx context.Context, c *cli.Console, city *config.City, record bool) error {
 	store, v, err := trusted(city, record)
 	var f *cli.Failure
-	if err == nil || !errors.As(err, &f) || !a.Interactive() {
+	if err == nil || !errors.As(err, &f) || !c.Interactive() {
 		return err
 	}
 	what := "The city %s is not trusted yet. It runs:\n"
 	if store.Knows(v.City) {
 		what = "The commands of the city %s have changed since you trusted it. It now runs:\n"
 	}
-	fmt.Fprintf(a.Err, what, display.Line(city.Dir))
+	fmt.Fprintf(c.Err, what, display.Line(city.Dir))
 	for _, line := range v.Runs {
-		fmt.Fprintf(a.Err, "  %s\n", display.Line(line))
+		fmt.Fprintf(c.Err, "  %s\n", display.Line(line))
 	}
-	fmt.Fprint(a.Err, "Run this as your user? y (yes), a (always, also after changes), N (no): ")
-	switch answer, e := a.readLine(ctx); {
+	fmt.Fprint(c.Err, "Run this as your user? y (yes), a (always, also after changes), N (no): ")
+	switch answer, e := c.ReadLine(ctx); {
 	case e != nil && !errors.Is(e, io.EOF):
 		return e
 	case answer == "y" || answer == "yes":
@@ -193,29 +192,6 @@ func (a *app) trustToStart(ctx context.Context, city *config.City, record bool) 
 		return store.Add(v, true)
 	}
 	return err
-}
-
-// readLine reads one line from the terminal, in lower case; Ctrl-D is io.EOF. It
-// returns when ctx ends; the reader then lives until the process exits.
-func (a *app) readLine(ctx context.Context) (string, error) {
-	line, none := make(chan string, 1), make(chan error, 1)
-	go func() {
-		text, err := bufio.NewReader(a.In).ReadString('\n')
-		if text == "" && err != nil {
-			none <- err
-			return
-		}
-		line <- strings.ToLower(strings.TrimSpace(text))
-	}()
-	select {
-	case text := <-line:
-		return text, nil
-	case err := <-none:
-		fmt.Fprintln(a.Err)
-		return "", err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
 }
 
 // scriptTrusted fails unless the city's session script is trusted.
@@ -232,13 +208,13 @@ func scriptTrusted(city, script string) error {
 }
 
 // trustOwn trusts a city that the user has just created.
-func (a *app) trustOwn(dir string) {
+func trustOwn(c *cli.Console, dir string) {
 	store, err := trust.DefaultStore(os.Getenv)
 	if err == nil {
 		err = store.Add(trust.Survey{City: cli.RealPath(dir)}, true)
 	}
 	if err != nil {
-		a.Warn("gc start will ask whether you trust the city: %v", err)
+		c.Warn("gc start will ask whether you trust the city: %v", err)
 	}
 }
 

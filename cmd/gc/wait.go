@@ -45,7 +45,7 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 			if (len(args) > 0) == o.all {
 				return cli.UsageError(cmd, "requires names or --all: "+cmd.UseLine())
 			}
-			targets, err := a.waitTargets(cmd.Context(), s, args)
+			targets, err := s.targets(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -109,7 +109,7 @@ func runWait(ctx context.Context, a *app, t *target, o waitOptions) error {
 	if err != nil {
 		return waitFailed(ctx, t, o, err)
 	}
-	return a.printWait(ctx, t, o, met)
+	return printMet(ctx, &a.Console, t, o, met, false)
 }
 
 // conditions parses --until.
@@ -146,7 +146,7 @@ func waitIdle(ctx context.Context, a *app, t *target, o waitOptions) error {
 	if err := p.WaitForIdle(ctx, t.session, cmp.Or(o.timeout, forEver)); err != nil {
 		return waitFailed(ctx, t, o, err)
 	}
-	return a.printWait(ctx, t, o, 0)
+	return printMet(ctx, &a.Console, t, o, 0, false)
 }
 
 // waitFailed is the error of a failed wait; it distinguishes a session that ended
@@ -164,18 +164,14 @@ func waitFailed(ctx context.Context, t *target, o waitOptions, err error) error 
 	return err
 }
 
-func (a *app) printWait(ctx context.Context, t *target, o waitOptions, met int) error {
-	return a.printMet(ctx, t, o, met, false)
-}
-
 // printMet prints the met condition, with the name if there are several.
-func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, named bool) error {
+func printMet(ctx context.Context, c *cli.Console, t *target, o waitOptions, met int, named bool) error {
 	res := waitResult{Name: t.label, Met: o.until[met]}
 	if res.Met == "exit" {
 		res.Exit = lastExit(ctx, t)
 	}
 	if o.json {
-		return errors.Join(a.PrintJSON(res), o.statusOf(res.Exit))
+		return errors.Join(c.PrintJSON(res), o.statusOf(res.Exit))
 	}
 	line := res.Met
 	if named {
@@ -184,7 +180,7 @@ func (a *app) printMet(ctx context.Context, t *target, o waitOptions, met int, n
 	if res.Exit != nil {
 		line += ": " + res.Exit.Status()
 	}
-	_, err := fmt.Fprintln(a.Out, display.Line(line))
+	_, err := fmt.Fprintln(c.Out, display.Line(line))
 	return errors.Join(err, o.statusOf(res.Exit))
 }
 

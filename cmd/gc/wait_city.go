@@ -167,50 +167,6 @@ func runWaitDrop(ctx context.Context, a *app, ids []string) error {
 	return nil
 }
 
-// waitTargets are the named targets; without names, all that run.
-func (a *app) waitTargets(ctx context.Context, s scope, names []string) ([]*target, error) {
-	if len(names) == 0 {
-		var err error
-		if names, err = a.runningNames(ctx, s); err != nil {
-			return nil, err
-		}
-		if len(names) == 0 {
-			return nil, cli.Fail(cli.ExitNotFound, "", "no %s is running", s.word)
-		}
-	}
-	var all []*target
-	for _, name := range names {
-		t, err := s.target(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, t)
-	}
-	return all, nil
-}
-
-// runningNames are the running agents of the city, or the running sessions.
-func (a *app) runningNames(ctx context.Context, s scope) ([]string, error) {
-	if s.path != cli.Program {
-		p, err := a.sessionProvider()
-		if err != nil {
-			return nil, err
-		}
-		return p.ListRunning(ctx, "")
-	}
-	status, err := cityStatus(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, ag := range status.Agents {
-		if ag.State == cityapi.StateRunning {
-			names = append(names, ag.Name)
-		}
-	}
-	return names, nil
-}
-
 // waited is the result of the wait for one of several targets.
 type waited struct {
 	t   *target
@@ -248,7 +204,7 @@ func runWaitMany(ctx context.Context, a *app, targets []*target, o waitOptions) 
 		open--
 		switch {
 		case w.err == nil:
-			err := a.printMet(ctx, w.t, o, w.met, true)
+			err := printMet(ctx, &a.Console, w.t, o, w.met, true)
 			if status := cli.Quiet(0); !o.each || err != nil && !errors.As(err, &status) {
 				return err
 			}

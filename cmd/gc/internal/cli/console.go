@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -66,6 +69,61 @@ func (c *Console) Height() int {
 func (c *Console) Interactive() bool {
 	f, ok := c.In.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// OnTerminal reports whether standard output is a terminal.
+func (c *Console) OnTerminal() bool {
+	f, ok := c.Out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// ReadLine reads one line from standard input, in lower case; Ctrl-D is io.EOF. It
+// returns when ctx ends; the reader then lives until the process exits.
+func (c *Console) ReadLine(ctx context.Context) (string, error) {
+	line, none := make(chan string, 1), make(chan error, 1)
+	go func() {
+		text, err := bufio.NewReader(c.In).ReadString('\n')
+		if text == "" && err != nil {
+			none <- err
+			return
+		}
+		line <- strings.ToLower(strings.TrimSpace(text))
+	}()
+	select {
+	case text := <-line:
+		return text, nil
+	case err := <-none:
+		fmt.Fprintln(c.Err)
+		return "", err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// ReadKey reads one key from the terminal. It returns when ctx ends; the reader
+// then lives until the process exits.
+func (c *Console) ReadKey(ctx context.Context) (byte, error) {
+	f, ok := c.In.(*os.File)
+	if !ok {
+		return 0, nil
+	}
+	old, err := term.MakeRaw(int(f.Fd()))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = term.Restore(int(f.Fd()), old) }() // best effort
+	key := make(chan byte, 1)
+	go func() {
+		var b [1]byte
+		_, _ = f.Read(b[:]) // the end of input is the key 0
+		key <- b[0]
+	}()
+	select {
+	case k := <-key:
+		return k, nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
 }
 
 // maxMessage is the longest message on standard input, in bytes.

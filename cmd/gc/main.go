@@ -41,7 +41,7 @@ func main() {
 
 // isCommand reports whether gc has a command of this name.
 func isCommand(word string) bool {
-	return word == sessionOpName || slices.ContainsFunc(rootEntries(&app{}), func(e cli.Entry) bool { return e.Name == word })
+	return slices.ContainsFunc(rootEntries(&app{}), func(e cli.Entry) bool { return e.Name == word })
 }
 
 // versionInfo is what gc version --json prints.

@@ -10,6 +10,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/cmd/gc/internal/muxcmd"
+	"gascity.dev/gc/cmd/gc/internal/opcmd"
 )
 
 // app is the state shared by the code of a command.
@@ -39,8 +40,8 @@ func (a *app) on(s cli.Streams) *app {
 func run(ctx context.Context, args []string, s cli.Streams) int {
 	a := newApp(s, args)
 	defer a.providers.Close()
-	if len(args) > 0 && args[0] == sessionOpName && !wantsHelp(args[1:]) && !wantsCheck(args[1:]) {
-		return runSessionOp(ctx, a, args[1:]) // scripts call it many times a second: skip cobra
+	if opcmd.Direct(args) {
+		return sessionOp(a).Run(ctx, args[1:])
 	}
 	root := newRootCmd(a)
 	root.SetArgs(args)
@@ -50,6 +51,11 @@ func run(ctx context.Context, args []string, s cli.Streams) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	err = a.agentDown(ctx, err)
 	return cli.Report(s.Err, cmd, err)
+}
+
+// sessionOp is gc session-op on this console.
+func sessionOp(a *app) *opcmd.Command {
+	return &opcmd.Command{Console: &a.Console, Version: version, Sessions: a.completeSessions}
 }
 
 func newRootCmd(a *app) *cobra.Command {
@@ -135,7 +141,7 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "process", Group: groupOther, Make: func() *cobra.Command { return background.NewProcess(&a.Console, &a.mux) }},
 		{Name: "mcp", Group: groupOther, Make: newMCPCmd},
 		{Name: "mux", Group: groupOther, Make: func() *cobra.Command { return muxcmd.New(&a.Console, &a.mux) }},
-		{Name: sessionOpName, Group: groupOther, Make: func() *cobra.Command { return newSessionOpCmd(a) }},
+		{Name: opcmd.Name, Group: groupOther, Make: func() *cobra.Command { return sessionOp(a).New() }},
 		{Name: "version", Group: groupOther, Make: func() *cobra.Command { return newVersionCmd(a) }},
 		{Name: "completion", Group: groupOther, Make: func() *cobra.Command { return newCompletionCmd(a) }},
 		{Name: "controller", Make: func() *cobra.Command { return newControllerCmd(a) }},

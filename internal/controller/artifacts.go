@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/controller/junit"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/runtime"
 )
@@ -26,6 +27,7 @@ const (
 	ArtifactCast       = "session.cast"
 	ArtifactResult     = "result.json"
 	ArtifactSummary    = "summary.json" // beside the agents' folders
+	ArtifactJUnit      = "junit.xml"    // beside them: see [junit.Report]
 )
 
 // artifacts is what a run leaves behind.
@@ -71,7 +73,12 @@ func (a *artifacts) write(ctx context.Context) error {
 		screens[s.Session] = screen
 	}
 	errs = append(errs, writeJSON(filepath.Join(a.dir, ArtifactSummary), a.status))
-	report, err := junit(a.status, screens, a.result, a.began, time.Now())
+	run := junit.Run{Status: a.status, Screens: screens, Result: a.result, Began: a.began, Now: time.Now()}
+	var blocked *BlockedError
+	if errors.As(a.result, &blocked) {
+		run.Blocked = blocked.Agent
+	}
+	report, err := junit.Report(run)
 	if err == nil {
 		err = writeFile(filepath.Join(a.dir, ArtifactJUnit), report)
 	}

@@ -1,4 +1,6 @@
-package main
+// Package opcmd has gc session-op: the exec session protocol for scripts, and the
+// check of a script against it. The operations themselves are in sessionop.
+package opcmd
 
 import (
 	"context"
@@ -16,11 +18,26 @@ import (
 	"gascity.dev/gc/runtime/exec/check"
 )
 
-const sessionOpName = "session-op"
+// Name is the name of the command.
+const Name = "session-op"
 
-func newSessionOpCmd(a *app) *cobra.Command {
+// Command is gc session-op.
+type Command struct {
+	Console  *cli.Console
+	Version  string               // of this gc
+	Sessions cobra.CompletionFunc // completes a session's name
+}
+
+// Direct reports whether the arguments of gc run one operation. Scripts do so many
+// times a second: call Run without building the command.
+func Direct(args []string) bool {
+	return len(args) > 0 && args[0] == Name && !wantsHelp(args[1:]) && !wantsCheck(args[1:])
+}
+
+// New returns the command with its flags and help.
+func (c *Command) New() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:                sessionOpName + " OPERATION [NAME [ARG…]]",
+		Use:                Name + " OPERATION [NAME [ARG…]]",
 		Short:              "Run an operation of the exec session protocol",
 		DisableFlagParsing: true,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -28,7 +45,7 @@ func newSessionOpCmd(a *app) *cobra.Command {
 			case 0:
 				return cli.WithPrefix(sessionop.Operations(), word), cobra.ShellCompDirectiveNoFileComp
 			case 1:
-				return sessionScope(a).complete(cmd, nil, word)
+				return c.Sessions(cmd, nil, word)
 			}
 			return nil, cobra.ShellCompDirectiveDefault
 		},
@@ -36,13 +53,13 @@ func newSessionOpCmd(a *app) *cobra.Command {
 			if wantsHelp(args) {
 				return cmd.Help()
 			}
-			if status := runSessionOp(cmd.Context(), a, args); status != cli.ExitOK {
+			if status := c.Run(cmd.Context(), args); status != cli.ExitOK {
 				return cli.Quiet(status)
 			}
 			return nil
 		},
 	}
-	cmd.AddCommand(newSessionOpCheckCmd(a))
+	cmd.AddCommand(newCheck(c.Console))
 	return cli.Describe(cmd, `Runs one operation of the exec session protocol (docs/exec-protocol.md) on a
 session of the multiplexer, for programs that host their sessions through a
 script such as contrib/session-scripts/gc-session-native. Values are read from
@@ -67,19 +84,19 @@ func wantsHelp(args []string) bool {
 // wantsCheck reports whether the arguments name the subcommand check.
 func wantsCheck(args []string) bool { return len(args) > 0 && args[0] == checkName }
 
-// runSessionOp carries out one operation and returns the exit status.
-func runSessionOp(ctx context.Context, a *app, args []string) int {
-	o := sessionop.Options{In: a.In, Out: a.Out, Err: a.Err, Program: cli.Program, Version: version}
+// Run carries out one operation and returns the exit status.
+func (c *Command) Run(ctx context.Context, args []string) int {
+	o := sessionop.Options{In: c.Console.In, Out: c.Console.Out, Err: c.Console.Err, Program: cli.Program, Version: c.Version}
 	status, err := sessionop.Run(ctx, o, args)
 	if err != nil {
-		cli.PrintError(a.Err, err.Error(), "")
+		cli.PrintError(c.Console.Err, err.Error(), "")
 	}
 	return status
 }
 
 const checkName = "check"
 
-func newSessionOpCheckCmd(a *app) *cobra.Command {
+func newCheck(c *cli.Console) *cobra.Command {
 	var only string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -87,7 +104,7 @@ func newSessionOpCheckCmd(a *app) *cobra.Command {
 		Short: "Check a session script against the protocol",
 		Args:  cli.Exactly(1),
 		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
-			return runSessionOpCheck(cmd, a, args[0], only, asJSON)
+			return runCheck(cmd, c, args[0], only, asJSON)
 		}),
 	}
 	cmd.Flags().StringVar(&only, "only", "", "check only this `OPERATION`")
@@ -105,7 +122,7 @@ GC_EXEC_STATE_DIR and GC_CITY_PATH are set to a temporary directory.`, `
 		cli.Statuses{cli.ExitFailure: "the script breaks a rule"})
 }
 
-func runSessionOpCheck(cmd *cobra.Command, a *app, script, only string, asJSON bool) error {
+func runCheck(cmd *cobra.Command, c *cli.Console, script, only string, asJSON bool) error {
 	path, err := exec.LookPath(script)
 	if err == nil {
 		path, err = filepath.Abs(path)
@@ -115,7 +132,7 @@ func runSessionOpCheck(cmd *cobra.Command, a *app, script, only string, asJSON b
 	}
 	o := check.Options{Script: path, Only: only, Environ: backend.WithSelf(os.Environ())}
 	if !asJSON {
-		o.Done = func(r check.Result) { printFinding(a, r) }
+		o.Done = func(r check.Result) { printFinding(c, r) }
 	}
 	results, err := check.Run(cmd.Context(), o)
 	if err != nil {
@@ -126,11 +143,11 @@ func runSessionOpCheck(cmd *cobra.Command, a *app, script, only string, asJSON b
 		count[r.Outcome]++
 	}
 	if asJSON {
-		if err := a.PrintJSON(results); err != nil {
+		if err := c.PrintJSON(results); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.Out, "\nok %d, missing %d, skipped %d, faults %d\n",
+		fmt.Fprintf(c.Out, "\nok %d, missing %d, skipped %d, faults %d\n",
 			count[check.OK], count[check.Missing], count[check.Skipped], count[check.Fault])
 	}
 	if count[check.Fault] > 0 {
@@ -140,15 +157,15 @@ func runSessionOpCheck(cmd *cobra.Command, a *app, script, only string, asJSON b
 }
 
 // printFinding prints one rule and, below it, advice for the script's author.
-func printFinding(a *app, r check.Result) {
+func printFinding(c *cli.Console, r check.Result) {
 	outcome := r.Outcome
 	if outcome == check.Fault {
 		outcome = "FAULT"
 	}
-	fmt.Fprintf(a.Out, "%-8s %s: %s\n", outcome, r.Operation, r.Rule)
+	fmt.Fprintf(c.Out, "%-8s %s: %s\n", outcome, r.Operation, r.Rule)
 	for _, line := range []struct{ head, text string }{{"seen", r.Detail}, {"so", r.Advice}, {"by hand", r.Call}} {
 		if line.text != "" {
-			fmt.Fprintf(a.Out, "         %s: %s\n", line.head, strings.ReplaceAll(line.text, "\n", "\n           "))
+			fmt.Fprintf(c.Out, "         %s: %s\n", line.head, strings.ReplaceAll(line.text, "\n", "\n           "))
 		}
 	}
 }

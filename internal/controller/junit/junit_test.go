@@ -1,4 +1,4 @@
-package controller
+package junit
 
 import (
 	"encoding/xml"
@@ -25,12 +25,14 @@ func TestJUnit(t *testing.T) {
 		{Name: "off", Session: "s7", State: api.StateSuspended},
 		{Name: "where", Session: "s8", State: api.StateUnknown, Error: "no answer"},
 	}}
-	blocked := &BlockedError{Agent: "asks", Activity: runtime.Activity{Kind: "permission", Pending: &runtime.Interaction{Prompt: "Remove?"}}}
-	b, err := junit(st, map[string]string{"s1": "all & good\n"}, blocked, began, began.Add(10*time.Second))
+	b, err := Report(Run{
+		Status: st, Screens: map[string]string{"s1": "all & good\n"}, Began: began, Now: began.Add(10 * time.Second),
+		Result: errors.New(`agent asks is blocked (permission): "Remove?"`), Blocked: "asks",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got junitSuites
+	var got suites
 	if err := xml.Unmarshal(b, &got); err != nil {
 		t.Fatalf("%v\n%s", err, b)
 	}
@@ -40,7 +42,7 @@ func TestJUnit(t *testing.T) {
 	}
 	reasons := map[string]string{}
 	for _, c := range s.Cases {
-		for kind, r := range map[string]*junitReason{"failure": c.Failure, "error": c.Error, "skipped": c.Skipped} {
+		for kind, r := range map[string]*reason{"failure": c.Failure, "error": c.Error, "skipped": c.Skipped} {
 			if r != nil {
 				reasons[c.Name] = kind + ": " + r.Message
 			}
@@ -61,7 +63,7 @@ func TestJUnit(t *testing.T) {
 	if c := s.Cases[1]; c.Failure.Text != "oh <no> \ufffd]]>" {
 		t.Errorf("%+v", c.Failure)
 	}
-	if _, err := junit(st, nil, errors.New("x"), began, began); err != nil {
+	if _, err := Report(Run{Status: st, Result: errors.New("x"), Began: began, Now: began}); err != nil {
 		t.Error(err)
 	}
 }

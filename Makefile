@@ -113,7 +113,7 @@ e2e: build ## real programs compared with tmux (tmux, vim, less, python3; with C
 
 .PHONY: e2e-agents
 e2e-agents: build ## real agents from npm without a network, one after the other (AGENT=claude for one, REPORT=docs/agents.md writes the table)
-	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents|ACP)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
 
 .PHONY: soak
 soak: build ## long-running tests: kills of the server and of controllers, 10,000 nudges from eight writers, 200 MB of every hostile output (minutes)

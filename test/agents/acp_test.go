@@ -1,0 +1,270 @@
+//go:build agents
+
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// acpAgent is a real agent over ACP, with its preset.
+type acpAgent struct {
+	*agent
+	pkg   string // npm package; "": the agent's own
+	allow string // the option that allows a command once
+	steer bool   // a message can go into the running turn
+	keeps bool   // gc restart continues the conversation
+	env   []string
+	files map[string]string // replaces the agent's
+	key   string            // variable without which it cannot start; "": it can
+}
+
+func acpAgents() []*acpAgent {
+	return []*acpAgent{
+		{agent: preset("claude"), pkg: "@agentclientprotocol/claude-agent-acp", allow: "Yes", steer: true, keeps: true,
+			env: []string{"ANTHROPIC_BASE_URL=MODEL_URL", "ANTHROPIC_API_KEY=stub", "DISABLE_AUTOUPDATER=1",
+				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}},
+		{agent: preset("codex"), pkg: "@agentclientprotocol/codex-acp", allow: "Yes, proceed", steer: true, keeps: true},
+		{agent: preset("gemini"), key: "GEMINI_API_KEY"},
+		{agent: preset("qwen"), keeps: true, key: "OPENAI_API_KEY"},
+		{agent: preset("opencode"), keeps: true, files: map[string]string{".config/opencode/opencode.json": strings.Replace(
+			preset("opencode").files[".config/opencode/opencode.json"], "{", `{"permission": {"bash": "ask"},`, 1)}},
+	}
+}
+
+// preset returns the agent of that preset.
+func preset(name string) *agent {
+	return agents[slices.IndexFunc(agents, func(a *agent) bool { return a.preset == name })]
+}
+
+// acpPolicy is the policy of the agents over ACP.
+const acpPolicy = `
+[agents.acp]
+allow = ["execute:touch allowed*"]
+deny = ["execute:touch denied*"]
+`
+
+// TestACP: the agents over ACP, by their presets. What gc shows is what they say.
+func TestACP(t *testing.T) {
+	for _, a := range acpAgents() {
+		t.Run(a.preset, func(t *testing.T) {
+			t.Parallel() // they mostly wait
+			own := *a.agent
+			if a.env != nil {
+				own.env = a.env
+			}
+			if a.files != nil {
+				own.files = a.files
+			}
+			j := &acpJourney{&journey{world: newWorld(t), agent: &own, stub: newStub(t), took: map[string]time.Duration{}, said: map[string]string{}}, a}
+			defer func() {
+				if t.Failed() {
+					j.dump(j.stub)
+				}
+			}()
+			j.travel()
+		})
+	}
+}
+
+// acpJourney is one agent's run through the steps.
+type acpJourney struct {
+	*journey
+	over *acpAgent
+}
+
+func (j *acpJourney) travel() {
+	j.setUp()
+	j.overACP()
+	j.step("start", func() { j.gc("start", "--trust"); j.rests() })
+	file := filepath.Join(j.city, "made-by-agent.txt")
+	j.step("asks", func() { j.asked("tag-run RUN(touch made-by-agent.txt)", "touch made-by-agent.txt", file) })
+	j.step("respond", func() {
+		j.gc("respond", name, "--option", j.allowing())
+		j.rests()
+		if _, err := os.Stat(file); err != nil {
+			j.t.Error(err)
+		}
+	})
+	j.step("interrupt", func() {
+		other := filepath.Join(j.city, "never.txt")
+		j.asked("tag-never RUN(touch never.txt)", "touch never.txt", other)
+		began := time.Now()
+		j.gc("interrupt", name)
+		j.rests()
+		if took := time.Since(began); took > 5*time.Second {
+			j.t.Errorf("the interrupt took %v", took)
+		}
+		if _, err := os.Stat(other); err == nil {
+			j.t.Error("the command was run")
+		}
+		j.turns("end_turn", "cancelled")
+	})
+	j.step("queue", j.queues)
+	if j.over.steer {
+		j.step("steer", j.steers)
+	}
+	j.step("policy", j.decides)
+	j.step("restart", j.restarts)
+	if j.over.key != "" {
+		j.step("no key", j.withoutKey)
+	}
+}
+
+// overACP rewrites the city: the agent over ACP.
+func (j *acpJourney) overACP() {
+	j.t.Helper()
+	path := filepath.Join(j.city, "city.toml")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	j.write("city/city.toml", strings.Replace(string(data), "\n[agents.env]", "session = \"acp\"\n\n[agents.env]", 1)+acpPolicy)
+}
+
+// asked makes the model request a command; the agent asks before it runs it.
+func (j *acpJourney) asked(text, command, file string) {
+	j.t.Helper()
+	j.nudge(text)
+	if r := j.on("wait", name, "--until", "blocked", "--timeout", turn.String()); r.code != 0 {
+		j.t.Fatalf("%s", r)
+	}
+	q := j.pending()
+	j.note("asks", "%q", q.Options)
+	if q.Kind != "permission" || q.Metadata["command"] != command {
+		j.t.Errorf("the question: %s, %q", q, q.Metadata)
+	}
+	if a := j.status(); a.Activity != "blocked" {
+		j.t.Errorf("status %s", a.Activity)
+	}
+	if _, err := os.Stat(file); err == nil {
+		j.t.Error("the file exists before the command was allowed")
+	}
+}
+
+// allowing is the option of the open question that allows the command once.
+func (j *acpJourney) allowing() string {
+	j.t.Helper()
+	q := j.pending()
+	for _, o := range q.Options {
+		if q.Metadata["option."+o] == "allow_once" && (j.over.allow == "" || j.over.allow == o) {
+			return o
+		}
+	}
+	j.t.Fatalf("none of %q allows it once: %q", q.Options, q.Metadata)
+	return ""
+}
+
+// turns checks how the latest turns ended.
+func (j *acpJourney) turns(want ...string) {
+	j.t.Helper()
+	var have []string
+	j.until(5*time.Second, fmt.Sprintf("turns end with %q", want), func() bool {
+		have = nil
+		for line := range strings.Lines(j.gc("events", "--json")) {
+			var e struct {
+				Kind string
+				Turn struct {
+					StopReason string `json:"stop_reason"`
+				}
+			}
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				j.t.Fatalf("%v in %s", err, line)
+			}
+			if e.Kind == "acp.turn" {
+				have = append(have, e.Turn.StopReason)
+			}
+		}
+		return len(have) >= len(want) && slices.Equal(have[len(have)-len(want):], want)
+	})
+}
+
+// queues sends three messages during a turn: they become three turns, in order.
+func (j *acpJourney) queues() {
+	j.t.Helper()
+	j.nudge("tag-slow please, SLOW(2)")
+	texts := []string{"tag-one", "tag-two", "tag-three"}
+	for _, text := range texts {
+		if out := j.gc("nudge", name, text, "--delivery", "queue"); !strings.HasPrefix(out, "queued") {
+			j.t.Errorf("receipt: %s", out)
+		}
+	}
+	before, _ := j.stub.asked("tag-slow")
+	for _, text := range texts {
+		j.until(turn, "the model gets "+text, func() bool { _, ok := j.stub.asked(text); return ok })
+		r, _ := j.stub.asked(text)
+		first, _ := j.stub.asked(before.last())
+		if first.Ended.IsZero() || first.Aborted || r.At.Before(first.Ended) {
+			j.t.Errorf("%s came at %v, into the turn of %q until %v", text, r.At, before.last(), first.Ended)
+		}
+		before = r
+	}
+	j.rests()
+	j.turns("end_turn", "end_turn", "end_turn", "end_turn")
+}
+
+// steers sends a message into the running turn.
+func (j *acpJourney) steers() {
+	j.t.Helper()
+	j.nudge("tag-bend please, SLOW(3)")
+	if out := j.gc("nudge", name, "tag-other way", "--delivery", "immediate"); !strings.HasPrefix(out, "submitted") {
+		j.t.Errorf("receipt: %s", out)
+	}
+	j.rests()
+	j.turns("end_turn", "end_turn")
+	if n, _ := j.stub.times("tag-other"); n != 1 {
+		j.t.Errorf("the model has the message %d times", n)
+	}
+}
+
+// decides lets the policy answer: one command runs, the other does not.
+func (j *acpJourney) decides() {
+	j.t.Helper()
+	j.arrives("tag-allowed RUN(touch allowed.txt)")
+	if _, err := os.Stat(filepath.Join(j.city, "allowed.txt")); err != nil {
+		j.t.Error(err)
+	}
+	j.arrives("tag-denied RUN(touch denied.txt)")
+	j.absent("denied.txt")
+	screen := j.gc("peek", name)
+	for _, rule := range []string{"policy: allow \"execute:touch allowed*\"", "policy: deny \"execute:touch denied*\""} {
+		if !strings.Contains(screen, rule) {
+			j.t.Errorf("the screen does not say %q:\n%s", rule, screen)
+		}
+	}
+}
+
+// restarts restarts the agent: the conversation goes on, or its first lines say why not.
+func (j *acpJourney) restarts() {
+	j.t.Helper()
+	j.gc("restart", name)
+	j.rests()
+	j.nudge("tag-again")
+	j.rests()
+	n, _ := j.stub.times("tag-run")
+	if kept := n == 1; kept != j.over.keeps {
+		j.t.Errorf("the conversation was kept: %v, want %v", kept, j.over.keeps)
+	}
+	if screen := j.gc("peek", name); !j.over.keeps && !strings.Contains(screen, "a new conversation: ") {
+		j.t.Errorf("the screen does not say why the conversation is new:\n%s", screen)
+	}
+}
+
+// withoutKey starts the agent without its key: the start fails at once and names the
+// method, and is not tried again.
+func (j *acpJourney) withoutKey() {
+	j.t.Helper()
+	j.gc("stop")
+	j.agent.env = slices.DeleteFunc(slices.Clone(j.agent.env), func(kv string) bool { return strings.HasPrefix(kv, j.over.key+"=") })
+	j.configure("")
+	j.overACP()
+	r := j.on("start", "--trust")
+	j.t.Log(r)
+	j.t.Log(j.on("status"))
+}

@@ -75,6 +75,12 @@ func (a *scripted) take(l line, hello string) bool {
 		if os.Getenv("GC_TEST_TWICE") != "" {
 			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, l.ID, hello))
 		}
+	case "authenticate":
+		if os.Getenv("GC_TEST_LOGIN") != "" {
+			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"Internal error","data":{"details":"the key is missing"}}}`, l.ID))
+			return true
+		}
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, l.ID))
 	case "session/new":
 		if os.Getenv("GC_TEST_AUTH") != "" {
 			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"Authentication required"}}`, l.ID))

@@ -28,13 +28,18 @@ func (h *host) begin() {
 
 // refuse ends the start with the agent's error.
 func (h *host) refuse(m wire.Message, err error) {
-	f := control.Failure{Kind: control.FailOther, Message: err.Error()}
 	if m.Err != nil && m.Err.Code == codeAuth {
-		f.Kind = control.FailAuth
-		f.Methods = h.peer.agent.Methods()
-		if len(f.Methods) > 0 {
-			f.Message += "; the agent offers: " + strings.Join(f.Methods, ", ")
-		}
+		h.refuseLogin(err)
+		return
+	}
+	h.fail(control.Failure{Kind: control.FailOther, Message: err.Error()})
+}
+
+// refuseLogin ends the start of an agent that requires a login.
+func (h *host) refuseLogin(err error) {
+	f := control.Failure{Kind: control.FailAuth, Message: err.Error(), Methods: h.peer.agent.Methods()}
+	if len(f.Methods) > 0 {
+		f.Message += "; the agent offers: " + strings.Join(f.Methods, ", ")
 	}
 	h.fail(f)
 }
@@ -54,7 +59,7 @@ func (h *host) initialized(m wire.Message) {
 	}
 	h.peer.call("authenticate", protocol.AuthenticateRequest{MethodID: h.launch.Auth}, func(m wire.Message) {
 		if err := decode("authenticate", m, nil); err != nil {
-			h.refuse(m, err)
+			h.refuseLogin(err) // whatever its code: Qwen says -32603 if the key is missing
 			return
 		}
 		h.openSession()

@@ -522,6 +522,7 @@ func TestFailedStarts(t *testing.T) {
 		"version 2":  {setup{hello: `{"protocolVersion":2}`}, control.FailOther, "version 2"},
 		"a string":   {setup{hello: `{"protocolVersion":"one"}`}, control.FailOther, "one"},
 		"auth":       {setup{env: []string{"GC_TEST_AUTH=1"}, hello: `{"protocolVersion":1,"authMethods":[{"id":"key","name":"API key"}]}`}, control.FailAuth, "API key"},
+		"login":      {setup{launch: control.Launch{Auth: "key"}, env: []string{"GC_TEST_LOGIN=1"}, hello: `{"protocolVersion":1,"authMethods":[{"id":"key","name":"API key"}]}`}, control.FailAuth, "the key is missing; the agent offers: key (API key)"},
 		"death":      {setup{launch: control.Launch{Command: "echo no such model >&2; exit 3"}}, control.FailDeath, "exit status 3"},
 		"no program": {setup{launch: control.Launch{Command: "/nonexistent/agent"}}, control.FailDeath, "exit status 127"},
 		"mode":       {setup{launch: control.Launch{Mode: "yolo"}}, control.FailOther, "valid values: ask, auto"},

@@ -112,7 +112,7 @@ e2e: build ## real programs compared with tmux (tmux, vim, less, python3; with C
 	$(GO) test -tags e2e -count=1 -run Tmux ./mux/keys ./vt
 
 .PHONY: e2e-agents
-e2e-agents: build ## real agents from npm without a network, one after the other (AGENT=claude for one, REPORT=docs/agents.md writes the table)
+e2e-agents: build ## real agents from npm without a network, on a terminal and over ACP (AGENT=claude for one, REPORT=docs/agents.md writes the table)
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents|ACP)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
 
 .PHONY: soak

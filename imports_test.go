@@ -87,7 +87,8 @@ var arrows = map[string][]string{
 	"internal/acp/control":      {"internal/clock", "internal/outcome"},
 	"internal/acp/transcript":   {"internal/clock"},
 	"internal/acp/files":        {},
-	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/acp/transcript", "internal/acp/files", "internal/clock", "internal/outcome", "internal/trim"},
+	"internal/acp/commands":     {"internal/shell"},
+	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/acp/transcript", "internal/acp/files", "internal/acp/commands", "internal/clock", "internal/outcome", "internal/trim"},
 
 	"runtime":             {"internal/environ", "internal/outcome", "internal/rule", "internal/clock"},
 	"runtime/driver":      {"runtime", "internal/proctree", "internal/staging", "internal/rule", "internal/shell", "internal/clock"},

@@ -193,6 +193,27 @@ func (a *scripted) prompt(id json.RawMessage, text string) {
 			method, extra = "fs/write_text_file", `,"content":`+string(b)
 		}
 		a.say("answered " + a.request(method, fmt.Sprintf(`{"sessionId":"s1","path":%q%s}`, path, extra)))
+	case "RUN": // RUN LIMIT LINE: a command, its output at the end, and its release
+		limit, line, _ := strings.Cut(rest, " ")
+		b, _ := json.Marshal(line)
+		answer := a.request("terminal/create", fmt.Sprintf(`{"sessionId":"s1","command":%s,"outputByteLimit":%s}`, b, limit))
+		var made struct {
+			ID string `json:"terminalId"`
+		}
+		if json.Unmarshal([]byte(answer), &made) != nil || made.ID == "" {
+			a.say("refused " + answer)
+			break
+		}
+		ref := fmt.Sprintf(`{"sessionId":"s1","terminalId":%q}`, made.ID)
+		if strings.Contains(line, "sleep") {
+			a.say("killed " + a.request("terminal/kill", ref) + "\n")
+		}
+		for _, method := range []string{"wait_for_exit", "output", "release", "output"} {
+			a.say(method + " " + a.request("terminal/"+method, ref) + "\n")
+		}
+	case "LEAVE": // a command that the agent does not release
+		b, _ := json.Marshal(rest)
+		a.say("made " + a.request("terminal/create", fmt.Sprintf(`{"sessionId":"s1","command":%s}`, b)))
 	case "FAIL":
 		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"Internal error","data":{"details":"the model refuses"}}}`, id))
 		return

@@ -44,31 +44,8 @@ func orZero(n *int) int {
 	return *n
 }
 
-const (
-	allowFile  = "allow"
-	rejectFile = "reject"
-)
-
-// ask opens a question about a file, and calls do if it is allowed.
+// ask asks for permission for a file.
 func (a *fileAccess) ask(m wire.Message, kind, path string, do func() (any, error)) {
 	title := kind + " " + clean(path)
-	a.h.asks.add(&question{
-		request: m.ID,
-		Question: conversation.Question{
-			Kind: "permission", Title: title,
-			Tool:    &conversation.Tool{Kind: kind, Title: title, Locations: []string{path}},
-			Options: []conversation.Option{{ID: allowFile, Label: "Allow", Kind: protocol.AllowOnce}, {ID: rejectFile, Label: "Reject", Kind: protocol.RejectOnce}},
-		},
-		send: func(option string) {
-			if option != allowFile {
-				a.h.peer.fail(m.ID, wire.CodeInternal, "not allowed")
-				return
-			}
-			if result, err := do(); err != nil {
-				a.h.peer.fail(m.ID, wire.CodeInternal, err.Error())
-			} else {
-				a.h.peer.reply(m.ID, result)
-			}
-		},
-	})
+	a.h.permit(m, conversation.Tool{Kind: kind, Title: title, Locations: []string{path}}, do)
 }

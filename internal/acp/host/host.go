@@ -2,9 +2,11 @@ package host
 
 import (
 	"crypto/rand"
+	"os"
 	"strconv"
 	"time"
 
+	"gascity.dev/gc/internal/acp/commands"
 	"gascity.dev/gc/internal/acp/control"
 	"gascity.dev/gc/internal/acp/conversation"
 	"gascity.dev/gc/internal/acp/files"
@@ -26,6 +28,7 @@ type host struct {
 	asks   *questions
 	record *record
 	access *fileAccess
+	runs   *commandAccess
 	screen *screen
 	server *control.Server
 
@@ -57,7 +60,10 @@ func newHost(l control.Launch, s *screen) (*host, error) {
 	}
 	h.turns = &turns{h: h, box: box}
 	h.asks = &questions{h: h, policy: rules, incarnation: rand.Text()[:8]}
-	h.access = &fileAccess{h: h}
+	h.access, h.runs = &fileAccess{h: h}, &commandAccess{h: h}
+	if l.Terminal {
+		h.runs.set = commands.NewSet(l.WorkDir, agentEnv(os.Environ()), detached)
+	}
 	if l.FS {
 		if h.access.files, err = files.Open(l.WorkDir); err != nil {
 			return nil, err
@@ -230,16 +236,33 @@ func (h *host) request(m wire.Message) {
 		h.asks.elicitation(m)
 	case protocol.MethodReadFile, protocol.MethodWriteFile:
 		h.fileRequest(m)
+	case protocol.MethodTerminalCreate, protocol.MethodTerminalOutput, protocol.MethodTerminalWait,
+		protocol.MethodTerminalKill, protocol.MethodTerminalRelease:
+		h.commandRequest(m)
 	default:
-		h.peer.fail(m.ID, wire.CodeMethodNotFound, "method not found: "+clean(m.Method))
+		h.unknownRequest(m)
 	}
+}
+
+func (h *host) unknownRequest(m wire.Message) {
+	h.peer.fail(m.ID, wire.CodeMethodNotFound, "method not found: "+clean(m.Method))
+}
+
+// commandRequest handles a request about commands: it does not exist unless it is
+// offered.
+func (h *host) commandRequest(m wire.Message) {
+	if h.runs.set == nil {
+		h.unknownRequest(m)
+		return
+	}
+	h.runs.request(m)
 }
 
 // fileRequest handles a request for a file: it does not exist unless it is offered.
 func (h *host) fileRequest(m wire.Message) {
 	switch {
 	case h.access.files == nil:
-		h.peer.fail(m.ID, wire.CodeMethodNotFound, "method not found: "+clean(m.Method))
+		h.unknownRequest(m)
 	case m.Method == protocol.MethodReadFile:
 		h.access.read(m)
 	default:

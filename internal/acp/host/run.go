@@ -83,6 +83,9 @@ func (h *host) live(ln net.Listener) (int, error) {
 	h.flush()
 	h.events()
 	h.flush()
+	if h.runs.set != nil {
+		h.runs.set.Close()
+	}
 	close(h.loop.done)
 	h.screen.finish(h.frame())
 	h.peer.conn.Close()

@@ -64,7 +64,8 @@ func matchAnyPart(pattern, command string) bool {
 	})
 	plain := words(pattern)
 	return slices.ContainsFunc(parts, func(part string) bool {
-		return slices.ContainsFunc(forms(words(part)), func(form string) bool { return wildcard(plain, form) })
+		quoted := strings.ContainsAny(part, `'"\`)
+		return slices.ContainsFunc(forms(words(part), quoted), func(form string) bool { return wildcard(plain, form) })
 	})
 }
 
@@ -86,9 +87,11 @@ var wrappers = []string{
 }
 
 // forms returns the command itself, and the commands that it runs through
-// assignments and wrappers; each also with a first word without its directory.
-func forms(command string) []string {
+// assignments and wrappers; each also with a first word without its directory. After an
+// assignment in a command with quotes, any word may be the first: a value may have blanks.
+func forms(command string, quoted bool) []string {
 	var out []string
+	spaced := false
 	for rest := command; rest != ""; {
 		first, after, _ := strings.Cut(rest, " ")
 		base := path.Base(first)
@@ -98,7 +101,9 @@ func forms(command string) []string {
 			continue
 		}
 		name, _, assigned := strings.Cut(first, "=")
-		if !slices.Contains(wrappers, base) && (!assigned || name == "") {
+		assigned = assigned && name != ""
+		spaced = spaced || assigned && quoted
+		if !slices.Contains(wrappers, base) && !assigned && !spaced {
 			break
 		}
 		rest = after

@@ -194,6 +194,8 @@ func (w *acpWorld) burst() {
 	w.b.Helper()
 	s, before := &samples{name: "burst"}, w.updates()
 	const turns = 5
+	server, keeper := w.daemons()
+	host, mux := cpu(w.b, w.host("burst")), cpu(w.b, server, keeper)
 	for range turns {
 		began := time.Now()
 		w.nudge("burst", "go")
@@ -201,6 +203,7 @@ func (w *acpWorld) burst() {
 		s.add(time.Since(began))
 	}
 	table(w.b, "20,000 updates at once", s)
+	w.b.Logf("processor time of each: host %s, multiplexer %s", ms((cpu(w.b, w.host("burst"))-host)/turns), ms((cpu(w.b, server, keeper)-mux)/turns))
 	judge(w.b, target{name: "20,000 updates of an agent at once", gc: ms(s.median()), value: s.median().Seconds(), unit: "s", must: 1})
 	lost := turns*burstUpdates - (w.updates() - before)
 	judge(w.b, target{name: "lost updates of 100,000", gc: fmt.Sprint(lost), value: float64(lost), must: 0})

@@ -16,14 +16,15 @@ import (
 // children returns the processes below one.
 func children(t *testing.T, pid int) []int {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	table, err := proctree.Table()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []int
-	for _, f := range strings.Fields(string(b)) {
-		n, _ := strconv.Atoi(f)
-		out = append(out, n)
+	for _, p := range table {
+		if p.PPID == pid {
+			out = append(out, p.PID)
+		}
 	}
 	return out
 }

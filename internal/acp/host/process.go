@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"os/exec"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -35,9 +36,6 @@ func agentEnv(session []string) []string {
 
 // startProcess starts the agent in a session of its own without a controlling
 // terminal: it cannot paint on the host's.
-//
-// It must be called on a thread that lives as long as the host: the end of that
-// thread is what the kernel tells the agent of (PR_SET_PDEATHSIG of prctl(2)).
 func startProcess(l control.Launch) (*process, error) {
 	agentIn, in, err := os.Pipe()
 	if err != nil {
@@ -56,16 +54,27 @@ func startProcess(l control.Launch) (*process, error) {
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = agentIn, agentOut, p.stderr
 	p.cmd.WaitDelay = stderrDelay // a grandchild may hold the pipe
 	p.cmd.SysProcAttr = detached()
-	if err := p.cmd.Start(); err != nil {
+	started := make(chan error)
+	go p.live(started)
+	if err := <-started; err != nil {
 		in.Close()
 		out.Close()
 		return nil, err
 	}
-	go func() {
-		_ = p.cmd.Wait() // the state has the exit
-		close(p.gone)
-	}()
 	return p, nil
+}
+
+// live starts the agent and waits for its end, on a thread of its own: the end of the
+// thread that started it is what the kernel tells the agent of (PR_SET_PDEATHSIG of
+// prctl(2)). On the thread of the loop each message would cost a switch of threads.
+func (p *process) live(started chan<- error) {
+	goruntime.LockOSThread()
+	err := p.cmd.Start()
+	started <- err
+	if err == nil {
+		_ = p.cmd.Wait() // the state says how it ended
+		close(p.gone)
+	}
 }
 
 // compound are the characters by which a command line can be more than one command.

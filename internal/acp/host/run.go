@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	goruntime "runtime"
 	"syscall"
 
 	"gascity.dev/gc/internal/acp/control"
@@ -33,7 +32,6 @@ func Run(argv []string) int {
 }
 
 func run(file string) (status int, err error) {
-	goruntime.LockOSThread() // startProcess wants a thread that stays
 	l, err := control.TakeLaunch(file)
 	if err != nil {
 		return 0, err

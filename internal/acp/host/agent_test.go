@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -23,6 +24,8 @@ type scripted struct {
 	waits  map[string]chan json.RawMessage
 	cancel chan struct{}
 	asked  int
+
+	session string // the loaded one; "": s1
 }
 
 type line struct {
@@ -92,8 +95,10 @@ func (a *scripted) take(l line, hello string) bool {
 		}
 		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"auto","name":"Auto"}]}}}`, l.ID))
 	case "session/load":
+		a.session = l.Params.ID
 		a.say("replayed " + l.Params.ID)
 		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":null}`, l.ID))
+		a.say("replayed late") // as Gemini does
 	case "session/cancel":
 		a.cancel <- struct{}{}
 	case "session/prompt":
@@ -126,7 +131,7 @@ func (a *scripted) send(text string) {
 
 func (a *scripted) say(text string) {
 	b, _ := json.Marshal(text)
-	a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` + string(b) + `}}}}`)
+	a.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%s}}}}`, cmp.Or(a.session, "s1"), b))
 }
 
 // ask requests a permission and returns the answer.

@@ -17,6 +17,12 @@ import (
 // agents take 25 s on a busy machine.
 const handshakeTime = 60 * time.Second
 
+// Times of the replay that follows the answer to session/load.
+const (
+	replayQuiet = 200 * time.Millisecond // without a repeated update: it is over
+	replayTime  = 5 * time.Second        // all of it
+)
+
 // begin starts the handshake: initialize, authenticate, a session, mode, model.
 func (h *host) begin() {
 	limit := cmp.Or(h.launch.HandshakeTimeout, handshakeTime)
@@ -101,7 +107,28 @@ func (h *host) again(method string, r protocol.SessionRequest) {
 			return
 		}
 		h.resumed = true
-		h.opened(s)
+		if method != "session/load" {
+			h.opened(s)
+			return
+		}
+		h.conv.Open(s)
+		h.peer.late, h.peer.repeated = true, time.Now()
+		h.afterReplay(time.Now().Add(replayTime))
+	})
+}
+
+// afterReplay goes on when the agent repeats nothing more: Gemini answers session/load
+// first. What it repeats must not count as its reaction to a message.
+func (h *host) afterReplay(limit time.Time) {
+	h.loop.after(replayQuiet/4, func() {
+		if now := time.Now(); now.Sub(h.peer.repeated) < replayQuiet && now.Before(limit) {
+			h.afterReplay(limit)
+			return
+		}
+		h.peer.late = false
+		if h.phase == control.PhaseStarting {
+			h.configure()
+		}
 	})
 }
 
@@ -143,9 +170,14 @@ func (h *host) servers() []protocol.MCPServer {
 	return out
 }
 
-// opened sets mode and model of the session.
+// opened takes over what the agent says of the session.
 func (h *host) opened(s protocol.SessionResult) {
 	h.conv.Open(s)
+	h.configure()
+}
+
+// configure sets mode and model of the session.
+func (h *host) configure() {
 	h.set(h.launch.Mode, h.launch.Model, func(e *control.Error) {
 		if e != nil {
 			h.fail(control.Failure{Kind: control.FailOther, Message: e.Message + validText(e.Valid)})

@@ -217,6 +217,10 @@ func (h *host) update(m wire.Message) {
 	if protocol.Decode(m.Params, &n) != nil || n.SessionID != h.peer.session || h.peer.replaying {
 		return
 	}
+	if h.peer.late && n.Update.IsHistory() {
+		h.peer.repeated = time.Now()
+		return
+	}
 	before := h.conv.StateVersion()
 	h.conv.Apply(n.Update)
 	h.turns.heard()

@@ -562,6 +562,7 @@ func TestDeathInATurn(t *testing.T) {
 	if st := next.ready(); !st.Resumed || st.Conversation != "old" {
 		t.Errorf("%+v", st)
 	}
+	next.send("again", "hello")
 	if text := next.text(); strings.Contains(text, "replayed") {
 		t.Errorf("the replay is shown:\n%s", text)
 	}

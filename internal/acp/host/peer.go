@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"gascity.dev/gc/internal/acp/protocol"
 	"gascity.dev/gc/internal/acp/wire"
@@ -22,8 +23,10 @@ type peer struct {
 	then  map[int64]func(wire.Message) // by call
 	agent protocol.InitializeResult
 
-	session   string // of the agent; "" before there is one
-	replaying bool   // the agent repeats a conversation that it continues
+	session   string    // of the agent; "" before there is one
+	replaying bool      // the agent repeats a conversation that it continues
+	late      bool      // the same, after it has said that it continues it
+	repeated  time.Time // the last repeated update after that
 }
 
 func newPeer(conn *wire.Conn) *peer {

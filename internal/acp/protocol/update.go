@@ -37,6 +37,15 @@ type Update struct {
 	Title     string             // UpdateInfo: "" leaves it unchanged
 }
 
+// IsHistory reports whether the update is part of what was said and done.
+func (u *Update) IsHistory() bool {
+	switch u.Kind {
+	case UpdateUser, UpdateMessage, UpdateThought, UpdateToolCall, UpdateTool, UpdatePlan:
+		return true
+	}
+	return false
+}
+
 // UnmarshalJSON never fails.
 func (u *Update) UnmarshalJSON(raw []byte) error {
 	var w struct {

@@ -55,11 +55,10 @@ func (sr *starter) followed(ag *agentState, id, name string, after *int) (again 
 			usage = a.Usage
 		}
 		sr.post(func() {
-			if ag.seen.Record.ID != id {
-				return
+			if ag.seen.Record.ID == id { // else it died, and has been started again
+				ag.seen.Record.Turns = turn.N
+				sr.l.save(ag)
 			}
-			ag.seen.Record.Turns = turn.N
-			sr.l.save(ag)
 			sr.note(api.Event{
 				Kind: api.EventTurn, Agent: ag.seen.Agent, Session: name, Detail: turnText(turn), Turn: &turn, Usage: usage,
 			})

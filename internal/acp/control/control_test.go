@@ -71,6 +71,51 @@ func TestRequestsAreAnswered(t *testing.T) {
 	}
 }
 
+// A watcher gets the last state, and a request its answer, although the server closes at
+// once.
+func TestLastStateReachesWatchers(t *testing.T) {
+	for range 50 {
+		answer := make(chan struct{})
+		asked := make(chan struct{})
+		s, dial := serve(t, func(context.Context, control.Request) control.Reply {
+			close(asked)
+			<-answer
+			return control.Reply{Receipt: &control.Receipt{State: control.StateDead}}
+		})
+		c, watcher := control.NewClient(dial()), control.NewClient(dial())
+		receipt := make(chan control.Receipt, 1)
+		go func() {
+			r, _ := c.Nudge(context.Background(), control.Nudge{ID: "m"})
+			receipt <- r
+		}()
+		<-asked
+		begun, last := make(chan struct{}, 1), make(chan string, 1)
+		go func() {
+			phase := ""
+			_ = watcher.Watch(context.Background(), func(st control.State) {
+				phase = st.Phase
+				select {
+				case begun <- struct{}{}:
+				default:
+				}
+			})
+			last <- phase
+		}()
+		<-begun
+		s.Publish(control.State{Phase: control.PhaseEnded})
+		close(answer)
+		s.Close()
+		if got := <-last; got != control.PhaseEnded {
+			t.Fatalf("the last state is %q", got)
+		}
+		if got := <-receipt; got.State != control.StateDead {
+			t.Fatalf("the receipt is %+v", got)
+		}
+		c.Close()
+		watcher.Close()
+	}
+}
+
 // A slow request does not delay another one of the same connection.
 func TestRequestsRunBesideEachOther(t *testing.T) {
 	release := make(chan struct{})

@@ -19,6 +19,7 @@ const (
 	maxClients  = 64               // connections at once
 	maxRequests = 32               // open requests of a connection
 	writeLimit  = 10 * time.Second // for a client to read a line
+	lastLimit   = time.Second      // for clients to read what is left when the server closes
 )
 
 // Server serves the control protocol to processes of the same user. It keeps the
@@ -97,14 +98,23 @@ func (s *Server) forget(conn net.Conn) {
 	s.mu.Unlock()
 }
 
-// Close ends every connection and waits for their handlers.
+// Close ends every connection and waits for their handlers. Watchers get the latest
+// state before that.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
 	for c := range s.conns {
-		c.Close()
+		_ = c.SetReadDeadline(time.Now()) // no request follows
 	}
 	s.mu.Unlock()
+	late := time.AfterFunc(lastLimit, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for c := range s.conns {
+			c.Close()
+		}
+	})
+	defer late.Stop()
 	s.running.Wait()
 }
 
@@ -163,9 +173,13 @@ func (p *peer) watch(ctx context.Context, seq int64) {
 		p.reply(Reply{State: &st})
 		select {
 		case <-changed:
+			continue
 		case <-ctx.Done():
-			return
 		}
+		if last, _ := p.s.current(); last.Version != st.Version || last.Phase != st.Phase {
+			p.reply(Reply{State: &last})
+		}
+		return
 	}
 }
 

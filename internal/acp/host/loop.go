@@ -40,13 +40,17 @@ func ask[T any](ctx context.Context, l loop, f func(answer chan<- T)) (T, error)
 	case v := <-answer:
 		return v, nil
 	case <-ctx.Done():
-		return zero, ctx.Err()
 	case <-l.done:
 	}
 	select {
-	case v := <-answer:
+	case v := <-answer: // the other is no reason to lose it
 		return v, nil
 	default:
+	}
+	select {
+	case <-l.done:
 		return zero, errEnded
+	default:
+		return zero, ctx.Err()
 	}
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gascity.dev/gc/internal/acp/control"
@@ -13,6 +14,9 @@ func (h *host) handle(ctx context.Context, r control.Request) control.Reply {
 	switch {
 	case r.Op == control.OpNudge && r.Nudge != nil:
 		receipt, err := ask(ctx, h.loop, func(answer chan<- control.Receipt) { h.turns.deliver(*r.Nudge, answer) })
+		if errors.Is(err, errEnded) {
+			receipt, err = control.Receipt{State: control.StateDead, Detail: "the agent ended first"}, nil
+		}
 		if err != nil {
 			return failed(err)
 		}

@@ -23,12 +23,14 @@ type acpAgent struct {
 	keeps bool   // gc restart continues the conversation; without: at times the agent does not find it
 	env   []string
 	files map[string]string // replaces the agent's
-	key   string            // variable without which it cannot start; "": it can
+	key   string            // variable without which it cannot work; "": it says so as text, or needs none
+	late  bool              // it starts without the key, and refuses the first message
 }
 
 func acpAgents() []*acpAgent {
 	return []*acpAgent{
 		{agent: preset("claude"), pkg: "@agentclientprotocol/claude-agent-acp", allow: "Yes", steer: true, keeps: true,
+			key: "ANTHROPIC_API_KEY", late: true,
 			env: []string{"ANTHROPIC_BASE_URL=MODEL_URL", "ANTHROPIC_API_KEY=stub", "DISABLE_AUTOUPDATER=1",
 				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}},
 		{agent: preset("codex"), pkg: "@agentclientprotocol/codex-acp", allow: "Yes, proceed", steer: true, keeps: true},
@@ -263,8 +265,8 @@ func (j *acpJourney) restarts() {
 	}
 }
 
-// withoutKey starts the agent without its key: the start fails at once and names the
-// method, and is not tried again.
+// withoutKey starts the agent without its key: the start fails at once and names what
+// is missing, or the first message is refused. The agent is not started again.
 func (j *acpJourney) withoutKey() {
 	j.t.Helper()
 	j.gc("stop")
@@ -272,11 +274,18 @@ func (j *acpJourney) withoutKey() {
 	j.configure("")
 	j.overACP()
 	r := j.on("start", "--trust")
-	if r.code == 0 || !strings.Contains(r.err, j.over.key) && !strings.Contains(r.err, "API key") {
+	if j.over.late {
+		j.gc("wait", name, "--until", "blocked", "--timeout", "30s") // the city's first message is refused
+		if said := j.on("nudge", name, "hello", "--timeout", "30s"); !strings.HasPrefix(said.out, "refused") && !strings.Contains(said.err, "refused") {
+			j.t.Errorf("a message without a key: %s", said)
+		}
+	} else if r.code == 0 || !strings.Contains(r.err, j.over.key) && !strings.Contains(r.err, "API key") {
 		j.t.Errorf("the start without a key: %s", r)
 	}
-	a := j.status()
-	if a.Activity != "blocked" || a.Restarts != 0 {
+	if a := j.status(); a.Activity != "blocked" || a.Restarts != 0 {
 		j.t.Errorf("without a key: %+v", a)
+	}
+	if st := j.gc("status"); !strings.Contains(st, blockedAuth) {
+		j.t.Errorf("status:\n%s", st)
 	}
 }

@@ -35,6 +35,7 @@ type message struct {
 	Blocks   []control.Block  `json:"blocks,omitempty"` // nil once it is finished
 	Progress string           `json:"progress"`
 	Queued   time.Time        `json:"queued"`
+	Accepted bool             `json:"accepted,omitempty"` // the sender knows that it waits
 	Receipt  *control.Receipt `json:"receipt,omitempty"` // once the outcome is known
 
 	wait []chan<- control.Receipt // each has space for one receipt
@@ -69,7 +70,8 @@ type mailbox struct {
 	list []*message // in the order of their arrival
 }
 
-// openMailbox reads the mailbox of the directory.
+// openMailbox reads the mailbox of the directory. A message whose sender waited for its
+// receipt and got none is dead: the sender knows that the agent ended.
 func openMailbox(dir string) (*mailbox, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -84,6 +86,12 @@ func openMailbox(dir string) (*mailbox, error) {
 	}
 	if err := json.Unmarshal(b, &m.list); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.path, err)
+	}
+	for _, x := range m.list {
+		if x.Progress == waits && !x.Accepted {
+			x.settle(control.Receipt{State: control.StateDead, Detail: "the agent ended first"})
+			x.Progress, x.Blocks = finished, nil
+		}
 	}
 	return m, nil
 }

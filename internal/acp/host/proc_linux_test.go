@@ -51,12 +51,23 @@ func TestKilledHost(t *testing.T) {
 	r.ready()
 	r.send("long", "LONG")
 	r.Nudge(t.Context(), control.Nudge{ID: "later", Queue: true, Blocks: []control.Block{{Text: "this waited"}}})
+	waiter := control.NewClient(r.dial())
+	defer waiter.Close()
+	lost := make(chan error, 1)
+	go func() {
+		_, err := waiter.Nudge(t.Context(), control.Nudge{ID: "unheard", Blocks: []control.Block{{Text: "nobody was promised this"}}})
+		lost <- err
+	}()
+	r.until("both wait", func(s control.State) bool { return len(s.Queue) == 2 })
 	agent := children(t, r.cmd.Process.Pid)
 	if len(agent) == 0 {
 		t.Fatal("the host has no child")
 	}
 	r.cmd.Process.Kill()
 	<-r.ended
+	if err := <-lost; !errors.Is(err, control.ErrLost) {
+		t.Errorf("the sender that waited: %v", err)
+	}
 	for _, pid := range agent {
 		gone(t, pid)
 	}
@@ -66,6 +77,12 @@ func TestKilledHost(t *testing.T) {
 	next.shows("the message is not sent again")
 	if got := next.send("later", "this waited"); got.State != control.StateSubmitted {
 		t.Errorf("%+v", got)
+	}
+	if strings.Contains(next.text(), "nobody was promised this") {
+		t.Error("a message that was not acknowledged was sent")
+	}
+	if got := next.send("unheard", "again"); got.State != control.StateDead {
+		t.Errorf("its id again: %+v", got)
 	}
 	if st, _ := next.State(t.Context()); st.Turns != 1 {
 		t.Errorf("it was sent twice: %+v", st)

@@ -50,7 +50,7 @@ func (t *turns) deliver(n control.Nudge, answer chan<- control.Receipt) {
 		t.join(known, n, answer)
 		return
 	}
-	m := &message{ID: n.ID, By: n.By, Blocks: n.Blocks, Progress: waits, Queued: time.Now()}
+	m := &message{ID: n.ID, By: n.By, Blocks: n.Blocks, Progress: waits, Queued: time.Now(), Accepted: n.Queue}
 	if why := t.refuses(m); why != "" {
 		answer <- control.Receipt{State: control.StateRefused, Detail: why}
 		return
@@ -77,6 +77,10 @@ func (t *turns) join(m *message, n control.Nudge, answer chan<- control.Receipt)
 	case m.Receipt != nil:
 		answer <- *m.Receipt
 	case n.Queue && m.Progress == waits && t.busy() != "":
+		if !m.Accepted {
+			m.Accepted = true
+			t.save()
+		}
 		answer <- control.Receipt{State: control.StateQueued}
 	default:
 		m.wait = append(m.wait, answer)

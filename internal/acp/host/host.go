@@ -3,7 +3,6 @@ package host
 import (
 	"crypto/rand"
 	"os"
-	"strconv"
 	"time"
 
 	"gascity.dev/gc/internal/acp/commands"
@@ -32,16 +31,11 @@ type host struct {
 	screen *screen
 	server *control.Server
 
-	phase   string
-	failure *control.Failure
-	resumed bool
-	notice  string
-	end     end
-	trimmer trim.Trimmer
-
-	since time.Time // of the activity
-	dirty bool      // the state has changed since it was published
-	state control.State
+	start     *handshake
+	settings  *settings
+	life      *life
+	published *published
+	trimmer   trim.Trimmer
 }
 
 // newHost makes the parts, without the agent.
@@ -54,10 +48,12 @@ func newHost(l control.Launch, s *screen) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &host{launch: l, loop: newLoop(), conv: conversation.New(), screen: s, phase: control.PhaseStarting, since: time.Now(), trimmer: trim.Trimmer{Worth: trim.Worth}}
+	h := &host{launch: l, loop: newLoop(), conv: conversation.New(), screen: s, trimmer: trim.Trimmer{Worth: trim.Worth}}
 	if h.record, err = newRecord(l.Dir, h.warn); err != nil {
 		return nil, err
 	}
+	h.start, h.settings = &handshake{h: h}, &settings{h: h}
+	h.life, h.published = &life{h: h, phase: control.PhaseStarting}, &published{h: h, since: time.Now()}
 	h.turns = &turns{h: h, box: box}
 	h.asks = &questions{h: h, policy: rules, incarnation: rand.Text()[:8]}
 	h.access, h.runs = &fileAccess{h: h}, &commandAccess{h: h}
@@ -81,109 +77,18 @@ func (h *host) warn(text string) {
 
 // changed notes that the state is to be published.
 func (h *host) changed() {
-	h.dirty = true
+	h.published.dirty = true
 	h.screen.dirty()
 }
 
 // flush publishes the state if it has changed, and paints when it is time.
 func (h *host) flush() {
 	h.record.items(h.conv) // before anybody learns that a turn has ended
-	if h.dirty {
-		h.dirty = false
-		h.publish()
+	if h.published.dirty {
+		h.published.dirty = false
+		h.published.publish()
 	}
 	h.screen.flush()
-}
-
-// publish tells clients and the multiplexer what the agent is doing.
-func (h *host) publish() {
-	old := h.state
-	h.state = h.snapshot()
-	h.server.Publish(h.state)
-	if old.Activity != h.state.Activity || old.Kind != h.state.Kind || pendingID(old) != pendingID(h.state) {
-		h.screen.report(h.state)
-	}
-}
-
-func pendingID(s control.State) string {
-	if s.Pending == nil {
-		return ""
-	}
-	return s.Pending.RequestID
-}
-
-// snapshot is the state as clients see it.
-func (h *host) snapshot() control.State {
-	s := control.State{
-		Version: h.state.Version + 1, Phase: h.phase, Failure: h.failure,
-		Pending: h.asks.pending(), Open: len(h.asks.open), Queue: h.turns.box.queued(),
-		LastTurn: h.turns.last, Turns: h.turns.ended,
-		Conversation: h.peer.session, Resumed: h.resumed, Notice: h.notice, Agent: h.peer.agent.Name(),
-	}
-	if h.turns.open != nil {
-		s.Turn = h.turns.open.msg.ID
-	}
-	s.Activity, s.Kind, s.Evidence = h.activity()
-	if s.Activity != h.state.Activity || s.Kind != h.state.Kind {
-		h.since = time.Now()
-	}
-	s.Since = h.since
-	s.Mode, s.Modes = h.conv.Mode(), choices(h.conv.Modes())
-	s.Model, s.Models = h.conv.Model(), choices(h.conv.Models())
-	u := h.conv.Usage()
-	s.Used, s.Size, s.Cost, s.Currency = u.Used, u.Size, u.Cost, u.Currency
-	return s
-}
-
-func choices(list []conversation.Choice) []control.Choice {
-	out := make([]control.Choice, 0, len(list))
-	for _, c := range list {
-		out = append(out, control.Choice{ID: c.ID, Name: c.Name})
-	}
-	return out
-}
-
-// activity is what the agent is doing, and what that is known from.
-func (h *host) activity() (state, kind, evidence string) {
-	switch t := h.turns.open; {
-	case h.phase == control.PhaseFailed && h.failure.Kind == control.FailAuth:
-		return "blocked", "auth", h.failure.Message
-	case h.phase != control.PhaseReady:
-		return "starting", "", "the agent is " + h.phase
-	case len(h.asks.open) > 0:
-		return "blocked", h.asks.open[0].Kind, "the agent waits for an answer: " + h.asks.open[0].Title
-	case h.turns.auth != "":
-		return "blocked", "auth", h.turns.auth
-	case t != nil && t.deaf:
-		return "working", "", "the agent does not react to cancel"
-	case t != nil && !t.cancelled.IsZero():
-		return "working", "", "a prompt is open, and cancelled"
-	case t != nil:
-		return "working", "", "a prompt is open" + running(h.conv.Running())
-	}
-	return "idle", "", "no prompt is open" + lastTurn(h.turns.last)
-}
-
-// running says how many tools run.
-func running(n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "; a tool call runs"
-	}
-	return "; " + strconv.Itoa(n) + " tool calls run"
-}
-
-// lastTurn says how the last turn ended.
-func lastTurn(t *control.Turn) string {
-	switch {
-	case t == nil:
-		return ""
-	case t.Error != "":
-		return "; the last turn failed: " + t.Error
-	}
-	return "; the last turn ended with " + t.StopReason
 }
 
 // message handles one message of the agent.

@@ -36,7 +36,7 @@ type message struct {
 	Progress string           `json:"progress"`
 	Queued   time.Time        `json:"queued"`
 	Accepted bool             `json:"accepted,omitempty"` // the sender knows that it waits
-	Receipt  *control.Receipt `json:"receipt,omitempty"` // once the outcome is known
+	Receipt  *control.Receipt `json:"receipt,omitempty"`  // once the outcome is known
 
 	wait []chan<- control.Receipt // each has space for one receipt
 }

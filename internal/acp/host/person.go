@@ -62,7 +62,7 @@ func (h *host) frame() view.Frame {
 	f := view.Frame{
 		Items: h.conv.Items(), First: h.conv.Dropped(),
 		Mode: h.conv.Mode(), Model: h.conv.Model(), Usage: h.conv.Usage(), Commands: h.conv.Commands(),
-		Queue: len(h.state.Queue), State: h.state.Activity,
+		Queue: len(h.published.state.Queue), State: h.published.state.Activity,
 	}
 	if len(h.asks.open) > 0 {
 		f.Question = &h.asks.open[0].Question

@@ -76,7 +76,7 @@ func (h *host) live(ln net.Listener) (int, error) {
 	h.peer = newPeer(wire.New(p.out, p.in, opts))
 	served := make(chan error, 1)
 	go func() { served <- h.server.Serve(ln) }()
-	h.begin()
+	h.start.begin()
 	h.changed()
 	h.flush()
 	h.events()
@@ -104,12 +104,12 @@ func (h *host) events() {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGWINCH)
 	defer signal.Stop(signals)
 	messages, gone := h.peer.conn.Messages(), h.proc.gone
-	for messages != nil || gone != nil || h.leftover() {
+	for messages != nil || gone != nil || h.life.leftover() {
 		select {
 		case m, ok := <-messages:
 			if !ok {
 				messages = nil
-				h.silent()
+				h.life.silent()
 				break
 			}
 			h.message(m)
@@ -127,23 +127,16 @@ func (h *host) events() {
 		case s := <-signals:
 			h.signalled(s)
 		}
-		if messages == nil && gone == nil && !h.end.ended {
-			h.end.ended = true
-			h.ended()
+		if messages == nil && gone == nil && !h.life.over {
+			h.life.over = true
+			h.life.ended()
 		}
 		h.flush()
 		h.trimmer.Note()
 	}
-	for _, c := range h.end.waiting {
+	for _, c := range h.life.waiting {
 		c <- nil
 	}
-}
-
-// silent handles the end of the agent's output: without it the agent is of no use.
-func (h *host) silent() {
-	h.peer.conn.CloseWrite()
-	h.loop.after(stdinTime, func() { h.proc.signal(syscall.SIGTERM) })
-	h.loop.after(stdinTime+killTime, func() { h.proc.signal(syscall.SIGKILL) })
 }
 
 // signalled handles a signal to the host.
@@ -152,5 +145,5 @@ func (h *host) signalled(s os.Signal) {
 		h.screen.now()
 		return
 	}
-	h.close(make(chan *control.Error, 1))
+	h.life.close(make(chan *control.Error, 1))
 }

@@ -29,10 +29,10 @@ func (h *host) handle(ctx context.Context, r control.Request) control.Reply {
 		return h.do(ctx, func() *control.Error { h.turns.interrupt(); return nil })
 	case r.Op == control.OpSet:
 		return h.wait(ctx, func(answer chan<- *control.Error) {
-			h.set(r.Mode, r.Model, func(e *control.Error) { answer <- e })
+			h.settings.set(r.Mode, r.Model, func(e *control.Error) { answer <- e })
 		})
 	case r.Op == control.OpClose:
-		return h.wait(ctx, h.close)
+		return h.wait(ctx, h.life.close)
 	}
 	return control.Reply{Error: &control.Error{Code: control.CodeBadRequest, Message: fmt.Sprintf("unknown operation %q, or a field is missing", clean(r.Op))}}
 }

@@ -96,7 +96,7 @@ func (t *turns) refuses(m *message) string {
 		return "the message is empty"
 	case size > maxMessage:
 		return fmt.Sprintf("the message has %d bytes, the limit is %d", size, maxMessage)
-	case t.h.phase != control.PhaseReady && t.h.phase != control.PhaseStarting:
+	case t.h.life.phase != control.PhaseReady && t.h.life.phase != control.PhaseStarting:
 		return "the agent is not ready"
 	}
 	return t.box.full(m)
@@ -109,7 +109,7 @@ func (t *turns) busy() string {
 		return "question"
 	case t.open != nil:
 		return "turn"
-	case t.h.phase != control.PhaseReady:
+	case t.h.life.phase != control.PhaseReady:
 		return "start"
 	}
 	return ""

@@ -70,7 +70,7 @@ func newACPWorld(b *testing.B) *acpWorld {
 	for name, command := range map[string]string{"a": echo, "burst": "exec env " + burstVar + "=1 " + shell.Quote(self)} {
 		text += fmt.Sprintf("[[agents]]\nname = %q\nsession = \"acp\"\nstart_command = \"sh\"\nacp_command = %q\n", name, command)
 	}
-	if err := os.Mkdir(w.city, 0o700); err == nil {
+	if err = os.Mkdir(w.city, 0o700); err == nil {
 		err = os.WriteFile(filepath.Join(w.city, "city.toml"), []byte(text), 0o600)
 	}
 	if err != nil {

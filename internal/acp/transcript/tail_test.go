@@ -58,6 +58,7 @@ func TestTail(t *testing.T) {
 
 // No entry is lost or repeated when the files take turns between two calls.
 func TestTailAcrossFiles(t *testing.T) {
+	defer SetMaxFile(SetMaxFile(80 << 10))
 	dir := t.TempDir()
 	w, err := NewWriter(dir)
 	if err != nil {
@@ -66,7 +67,7 @@ func TestTailAcrossFiles(t *testing.T) {
 	defer w.Close()
 	tail := NewTail(dir, 0)
 	defer tail.Close()
-	big := strings.Repeat("x", 1<<20)
+	big := strings.Repeat("x", 10<<10)
 	seen := int64(0)
 	for i := range 40 {
 		if err := w.Add(Entry{Kind: "message", Text: fmt.Sprint(i, big)}); err != nil {

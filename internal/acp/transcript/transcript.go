@@ -26,7 +26,7 @@ const (
 )
 
 // maxFile is the size in bytes at which the files take turns.
-const maxFile = 8 << 20
+var maxFile int64 = 8 << 20 // smaller in tests
 
 // Kinds of entries besides those of conversation items (prompt, message, thought,
 // tool, plan, notice).

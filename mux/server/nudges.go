@@ -50,9 +50,8 @@ func (n nudged) Output() (offset uint64, last time.Time) {
 	return n.s.screen.rendered, last
 }
 
-func (n nudged) Activity() (a api.Activity, known bool) {
-	a, known, _ = n.s.activity.detect()
-	return a, known
+func (n nudged) Activity() (a api.Activity, known bool, again time.Duration) {
+	return n.s.activity.detect()
 }
 
 func (n nudged) Typing() (until time.Time, typing bool) { return n.s.clients.Draft() }

@@ -27,7 +27,8 @@ type fake struct {
 	typed   string
 	takes   int // bytes that the terminal takes if the program reads nothing
 	tracked bool
-	person  bool // a person's draft is in the composer
+	person  bool      // a person's draft is in the composer
+	held    time.Time // a question that is out of sight is still believed until then
 	shown   uint64
 	last    time.Time
 	changed chan struct{}
@@ -111,9 +112,15 @@ func (f *fake) Track(on bool)                          { f.tracked = on }
 func (f *fake) Ending() (ending, ended bool)           { return false, false }
 func (f *fake) View() *vt.Terminal                     { return f.term }
 func (f *fake) Output() (uint64, time.Time)            { return f.shown, f.last }
-func (f *fake) Activity() (api.Activity, bool)         { return api.Activity{}, true }
 func (f *fake) Typing() (until time.Time, typing bool) { return time.Now().Add(time.Minute), f.person }
 func (f *fake) Mode() Mode                             { return Mode{} }
 func (f *fake) Unread() (n int, known bool)            { return 0, true }
 func (f *fake) Change() <-chan struct{}                { return f.changed }
 func (f *fake) Journal() *journal.Journal              { return f.journal }
+
+func (f *fake) Activity() (a api.Activity, known bool, again time.Duration) {
+	if left := time.Until(f.held); left > 0 {
+		return api.Activity{State: api.ActivityBlocked, Kind: "trust", Evidence: "Do you trust it?"}, true, left
+	}
+	return api.Activity{}, true, 0
+}

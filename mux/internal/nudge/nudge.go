@@ -155,8 +155,9 @@ func (n *nudge) open(ctx context.Context) (api.Receipt, bool) {
 	}
 }
 
-// obstacle returns what is in the way: a dialog, a draft (a person's, until a time) or
-// "left", a draft of this server that it may clear. It also returns what to wait for.
+// obstacle returns what is in the way: a dialog, a draft or "left", a draft of this
+// server that it may clear. It also returns what to wait for: a change, or until, if it
+// may go without one.
 func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan struct{}) {
 	s := n.s
 	s.Lock()
@@ -168,8 +169,11 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 	if found, ok := screen.dialog(); ok {
 		return "dialog", dialogName(found), time.Time{}, s.Change()
 	}
-	if a, ok := s.Activity(); ok && a.State == status.Blocked && a.Kind != status.Question {
-		return "dialog", blockedBy(a), time.Time{}, s.Change() // Enter might approve it
+	if a, ok, again := s.Activity(); ok && a.State == status.Blocked && a.Kind != status.Question {
+		if again > 0 {
+			until = time.Now().Add(again)
+		}
+		return "dialog", blockedBy(a), until, s.Change() // Enter might approve it
 	}
 	until, typing := s.Typing()
 	if left := &n.all.left; left.print != "" {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
@@ -49,6 +50,11 @@ func TestReceipts(t *testing.T) {
 			answers: echoes,
 			before:  func(f *fake) { f.person = true },
 			want:    api.Receipt{State: api.Blocked, By: "draft", Detail: "a person is typing"},
+		},
+		"a question that is believed for a moment after it went": {
+			answers: echoes,
+			before:  func(f *fake) { f.held = time.Now().Add(100 * time.Millisecond) },
+			want:    api.Receipt{State: api.Submitted, Typed: true}, typed: "hello\r",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

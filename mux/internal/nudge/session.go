@@ -47,8 +47,9 @@ type Session interface {
 	// Output returns how much output the screen shows, and when the last came; zero if
 	// none did.
 	Output() (offset uint64, last time.Time)
-	// Activity returns what the program does; known is false while it paints.
-	Activity() (a api.Activity, known bool)
+	// Activity returns what the program does; known is false while it paints. If the
+	// answer may change without output, it does so after again; 0: only after a change.
+	Activity() (a api.Activity, known bool, again time.Duration)
 	// Typing returns whether a draft of a person is in the composer, and until when it
 	// counts.
 	Typing() (until time.Time, typing bool)

@@ -28,7 +28,7 @@ func (n *nudge) observe() (v view, last time.Time, change <-chan struct{}, gone 
 	}
 	n.seen.occupied = false
 	if n.typed.composer && !n.seen.composer {
-		a, _ := s.Activity()
+		a, _, _ := s.Activity()
 		n.seen.occupied = a.State == status.Working || a.State == status.Blocked
 	}
 	v = *n.seen

@@ -3,84 +3,37 @@
 package e2e
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"os/user"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"gascity.dev/gc/internal/testenv/sshd"
 )
 
-// newFar simulates another machine on this one: an sshd with its own keys that
-// serves one connection per ssh, as this user, and whose commands have their
-// own mux.
-func newFar(t *testing.T, b *box) {
+// newFar makes another machine on this one, the host of the box's commands from now
+// on.
+func newFar(t *testing.T, b *box) *sshd.Host {
 	t.Helper()
-	need(t, "ssh")
-	sshd, keygen := needSbin(t, "sshd"), need(t, "ssh-keygen")
-	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(b.dir, "ssh")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range []string{"host", "me"} {
-		if out, err := exec.Command(keygen, "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	server := write("sshd_config", fmt.Sprintf(`
-HostKey %[1]s/host
-AuthorizedKeysFile %[1]s/me.pub
-StrictModes no
-PermitRootLogin yes
-PasswordAuthentication no
-PidFile none
-SetEnv PATH=%[2]s:%[3]s HOME=%[1]s GC_MUX_SOCKET=%[1]s/mux.sock FAR=yes
-`, dir, filepath.Dir(gcBin), os.Getenv("PATH")))
-	hostKey := strings.Fields(b.read(filepath.Join(dir, "host.pub")))
-	known := write("known", "far "+strings.Join(hostKey[:2], " ")+"\n")
-	client := write("ssh_config", fmt.Sprintf(`
-Host far
-  User %s
-  IdentityFile %s/me
-  IdentitiesOnly yes
-  UserKnownHostsFile %s
-  StrictHostKeyChecking yes
-  ProxyCommand %s -i -e -f %s 2>>%s/log
-`, me.Username, dir, known, sshd, server, dir))
-	b.env = append(b.env, "GC_SSH=ssh -F "+client, "GC_HOST=ssh://far")
+	h := sshd.Start(t, sshd.Options{GC: gcBin})
+	h.Write(".bashrc", "PS1='ready> '; unset HISTFILE\n", 0o600)
+	b.env = append(b.env, "GC_SSH="+h.SSH(), "GC_HOST="+h.URL())
 	t.Cleanup(func() {
 		b.run("mux", "stop", "--force")
 		b.env = b.env[:len(b.env)-2]
-		if t.Failed() {
-			log, _ := os.ReadFile(filepath.Join(dir, "log"))
-			t.Logf("sshd:\n%s", log)
-		}
 	})
+	return h
 }
 
 // TestAnotherMachine: everything but files works through a real ssh.
 func TestAnotherMachine(t *testing.T) {
 	b := newBox(t)
-	newFar(t, b)
+	far := newFar(t, b)
 	if r := b.run("mux", "status"); r.code != 3 || !strings.Contains(r.err, "no mux server") {
 		t.Fatalf("%s", r)
 	}
-	b.gc(append([]string{"session", "new", name, "--"}, b.bashArgs()...)...)
+	b.gc("session", "new", name, "--", "bash", "--noprofile", "-i")
 	b.waits("text=^ready>")
 	b.gc("session", "nudge", name, "echo $((40 + 2)) at $PWD")
-	b.waits("text=^42 at " + filepath.Join(b.dir, "ssh"))
+	b.waits("text=^42 at " + far.Home)
 	p := b.sit(100, 30, "session", "attach", name)
 	p.sees(`^42 at`)
 	p.types("stty size\r")

@@ -108,19 +108,3 @@ func runningWithHome(home string) (found []proctree.Proc) {
 	}
 	return found
 }
-
-// needSbin is need for a program that may be in an administrator's directory.
-func needSbin(t testing.TB, program string) string {
-	t.Helper()
-	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin"} {
-		if path := filepath.Join(dir, program); isProgram(path) {
-			return path
-		}
-	}
-	return need(t, program)
-}
-
-func isProgram(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
-}

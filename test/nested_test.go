@@ -3,11 +3,8 @@
 package e2e
 
 import (
-	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -17,14 +14,10 @@ import (
 // not name the session.
 func TestAttachThroughSSHToItself(t *testing.T) {
 	b := newBox(t)
-	port := serveSSH(t, b)
-	dir := filepath.Join(b.dir, "ssh")
-	config := b.read(filepath.Join(dir, "ssh_config"))
-	config = strings.Split(config, "ProxyCommand")[0] + fmt.Sprintf("HostName 127.0.0.1\n  HostKeyAlias far\n  Port %d\n", port)
-	direct := b.file("direct", config)
-	b.gc(append([]string{"session", "new", name, "--"}, b.bashArgs()...)...)
+	far := newFar(t, b)
+	b.gc("session", "new", name, "--", "bash", "--noprofile", "-i")
 	b.waits("text=^ready>")
-	b.gc("session", "nudge", name, "ssh -tt -F "+direct+" far "+gcBin+" session attach "+name+"; echo left with $?")
+	b.gc("session", "nudge", name, far.SSH()+" -tt far gc session attach "+name+"; echo left with $?")
 	b.waits("text=a session cannot show itself")
 	b.waits("text=^left with 1")
 	if s := b.session(name); s.Attached != 0 {
@@ -61,40 +54,4 @@ func TestAttachThroughTmuxToItself(t *testing.T) {
 		t.Errorf("%d attached", s.Attached)
 	}
 	b.gc("session", "kill", name)
-}
-
-// serveSSH runs an sshd of the box's own on a loopback port, one process per
-// connection, like inetd.
-func serveSSH(t *testing.T, b *box) (port int) {
-	t.Helper()
-	newFar(t, b)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sshd := needSbin(t, "sshd")
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			f, err := conn.(*net.TCPConn).File()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			cmd := exec.Command(sshd, "-i", "-f", filepath.Join(b.dir, "ssh", "sshd_config"))
-			cmd.Stdin, cmd.Stdout = f, f
-			if err := cmd.Run(); err != nil {
-				t.Log(err)
-			}
-			_ = f.Close()
-			_ = conn.Close()
-		}
-	}()
-	t.Cleanup(func() { _ = l.Close(); <-done })
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -62,6 +62,7 @@ var arrows = map[string][]string{
 	"mux/internal/loop":      {},
 	"mux/internal/muxdb":     {"mux/api", "store", "internal/clock"},
 	"mux/internal/nudge":     {"mux/api", "mux/keys", "mux/journal", "mux/internal/fifo", "mux/internal/sys", "vt", "internal/rule", "internal/status", "internal/clock"},
+	"mux/internal/outbox":    {"mux/api", "mux/internal/endpoint", "store", "internal/clock"},
 	"mux/internal/program":   {"mux/api", "mux/keeper", "mux/keys", "mux/internal/limits", "internal/acp/control", "internal/proctree"},
 	"mux/internal/queue":     {"mux/api", "store", "internal/clock"},
 	"mux/internal/wait":      {"mux/api", "vt"},
@@ -75,7 +76,7 @@ var arrows = map[string][]string{
 	"mux":              {"mux/keeper", "mux/server"},
 	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt", "internal/clock"},
 	"mux/server": {
-		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/endpoint", "mux/internal/fifo", "mux/internal/limits", "mux/internal/loop", "mux/internal/muxdb", "mux/internal/nudge", "mux/internal/program", "mux/internal/queue", "mux/internal/wait", "mux/internal/statedir", "internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
+		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/endpoint", "mux/internal/fifo", "mux/internal/limits", "mux/internal/loop", "mux/internal/muxdb", "mux/internal/nudge", "mux/internal/outbox", "mux/internal/program", "mux/internal/queue", "mux/internal/wait", "mux/internal/statedir", "internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
 		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
 		"internal/acp/control",
 	},

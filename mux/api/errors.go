@@ -42,6 +42,8 @@ var (
 	ErrNotServed = errors.New("the program does not serve its control socket")
 	ErrVersion   = errors.New("the mux server is another version of gc, which does not support this")
 	ErrNested    = errors.New("a session cannot show itself")
+	ErrOutbox    = errors.New("the outbox is full")
+	ErrReused    = errors.New("another message has this id")
 )
 
 // ErrFrozen means that a server exists but does not answer: it is stopped, or hangs.
@@ -93,6 +95,8 @@ var Codes = []struct {
 	{"no_message", 404, ErrNoMessage},
 	{"no_control", 409, ErrNoControl},
 	{"not_served", 503, ErrNotServed},
+	{"outbox_full", 507, ErrOutbox},
+	{"reused", 409, ErrReused},
 	{"request", 400, ErrRequest},
 }
 

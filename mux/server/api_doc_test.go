@@ -60,6 +60,7 @@ func TestAPIDocFields(t *testing.T) {
 		"### POST /v1/sessions/{name}/wait":    {api.WaitRequest{}, api.Condition{}, api.WaitResult{}},
 		"### POST /v1/sessions/{name}/respond": {api.RespondRequest{}},
 		"### POST /v1/queue":                   {api.QueueRequest{}, api.QueueItem{}},
+		"### POST /v1/outbox":                  {api.OutboxRequest{}, api.OutboxEntry{}},
 		"## Background commands":               {api.ExecRequest{}, api.ExecResult{}, api.PollRequest{}, api.LogRequest{}, api.LogResult{}, api.LogLine{}, api.WriteRequest{}},
 		"### GET /v1/events":                   {api.Event{}},
 		"## Attach":                            {api.AttachControl{}},

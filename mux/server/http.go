@@ -30,7 +30,7 @@ type apiServer struct {
 // features name what this server can do beyond the first version of /v1.
 var features = []string{
 	"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording", "exec", "activity",
-	"resume", "rename", "control",
+	"resume", "rename", "control", "outbox",
 }
 
 // handler is the API. Every reply is JSON; an error is {"code","message"}.
@@ -64,6 +64,9 @@ func (a *apiServer) routes(handle func(string, endpoint.Handler)) {
 	handle("GET /v1/queue", a.handleQueue)
 	handle("GET /v1/queue/{id}", a.handleQueueItem)
 	handle("DELETE /v1/queue/{id}", a.handleDequeue)
+	handle("POST /v1/outbox", a.srv.outbox.HandlePost)
+	handle("GET /v1/outbox", a.srv.outbox.HandleList)
+	handle("DELETE /v1/outbox/{id}", a.srv.outbox.HandleRemove)
 }
 
 func (a *apiServer) handleStatus(http.ResponseWriter, *http.Request) (any, error) {

@@ -21,6 +21,7 @@ import (
 	"gascity.dev/gc/mux/internal/endpoint"
 	"gascity.dev/gc/mux/internal/loop"
 	"gascity.dev/gc/mux/internal/muxdb"
+	"gascity.dev/gc/mux/internal/outbox"
 	"gascity.dev/gc/mux/internal/queue"
 	"gascity.dev/gc/mux/internal/statedir"
 	"gascity.dev/gc/mux/internal/sys"
@@ -49,6 +50,7 @@ type server struct {
 	api      apiServer
 	endpoint *endpoint.Endpoint
 	queue    *queue.Queue
+	outbox   *outbox.Outbox
 	commands *exec.Commands
 	nesting  *attached.Nesting
 
@@ -95,6 +97,7 @@ func newServer(set settings) *server {
 	srv.sessions = sessionTable{srv: srv, byID: make(map[string]*session), byName: make(map[string]*session)}
 	srv.sessions.created.L = &srv.mu
 	srv.nesting = attached.NewNesting(srv.sessions.aroundAny)
+	srv.outbox = outbox.New(srv.lifetime.done)
 	srv.reaper = reaper{srv: srv, ended: make(chan *session, 1024)}
 	srv.api.srv = srv
 	srv.endpoint = endpoint.New(set.paths.Socket, srv.keeper.current, srv.api.handler())
@@ -173,6 +176,7 @@ func (srv *server) open(control int, left *adoption) error {
 	srv.meta.DB = srv.db
 	srv.clock = muxdb.ResumeClock(srv.db)
 	srv.queue = newQueue(srv)
+	srv.outbox.Open(srv.db, srv.clock)
 	if err := srv.journals.open(entries); err != nil {
 		return err
 	}

@@ -298,11 +298,23 @@ func (t *sessionTable) checkIdle() {
 		if srv.lifetime.started() {
 			time.AfterFunc(trim.AfterStart, trim.Memory)
 		}
-		t.idleTimer = time.AfterFunc(srv.settings.times.idle, func() {
-			if t.closeIfEmpty() {
-				srv.end()
-			}
-		})
+		t.idleTimer = time.AfterFunc(srv.settings.times.idle, t.endIdle)
+	}
+}
+
+// endIdle ends the server, unless it has sessions or messages for cities elsewhere: these
+// can be taken only while it runs.
+func (t *sessionTable) endIdle() {
+	if t.srv.outbox.Empty() {
+		if t.closeIfEmpty() {
+			t.srv.end()
+		}
+		return
+	}
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	if t.idleTimer != nil {
+		t.idleTimer.Reset(t.srv.settings.times.idle)
 	}
 }
 

@@ -16,6 +16,10 @@ type Copy struct {
 	Src      string
 	RelDst   string // below the work directory; "" = the work directory itself
 	Optional bool   // a missing Src is not an error
+
+	// Data, if not nil, is the content of a file RelDst that only its owner can read; Src is
+	// its name in errors.
+	Data []byte
 }
 
 // CopyAll copies every entry into workDir, each file atomically. A file goes to
@@ -41,26 +45,8 @@ func CopyAll(ctx context.Context, workDir string, copies []Copy) error {
 }
 
 func copyOne(ctx context.Context, work *os.Root, c Copy) error {
-	rel, err := checkRel(c.RelDst)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(c.Src)
-	if errors.Is(err, fs.ErrNotExist) && c.Optional {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return copyFile(ctx, work, c, rel)
-	}
-	root, err := os.OpenRoot(c.Src)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	entries, err := list(ctx, root, rel)
+	entries, done, err := c.entries(ctx)
+	defer done()
 	if err != nil {
 		return err
 	}
@@ -72,35 +58,60 @@ func copyOne(ctx context.Context, work *os.Root, c Copy) error {
 	return nil
 }
 
-func copyFile(ctx context.Context, work *os.Root, c Copy, rel string) error {
-	// The named file may itself be a link: follow it.
-	src, err := filepath.EvalSymlinks(c.Src)
+// entries returns what to write for the copy; nothing for an optional one that is
+// missing. done closes its tree.
+func (c Copy) entries(ctx context.Context) (entries []entry, done func(), err error) {
+	done = func() {}
+	rel, err := checkRel(c.RelDst)
 	if err != nil {
-		return err
+		return nil, done, err
 	}
-	root, err := os.OpenRoot(filepath.Dir(src))
+	if c.Data != nil {
+		return []entry{{from: inMemory(c.Data), rel: rel, mode: 0o600}}, done, nil
+	}
+	info, err := os.Stat(c.Src)
+	if errors.Is(err, fs.ErrNotExist) && c.Optional {
+		return nil, done, nil
+	}
 	if err != nil {
-		return err
+		return nil, done, err
 	}
-	defer root.Close()
-	into := rel == "." || strings.HasSuffix(c.RelDst, "/")
-	if info, err := work.Stat(rel); err == nil && info.IsDir() {
-		into = true
+	dir, name := c.Src, ""
+	if !info.IsDir() {
+		// The named file may itself be a link: follow it.
+		src, err := filepath.EvalSymlinks(c.Src)
+		if err != nil {
+			return nil, done, err
+		}
+		dir, name = filepath.Split(src)
 	}
-	if into {
-		rel = path.Join(rel, filepath.Base(c.Src))
-	}
-	e, err := newEntry(root, filepath.Base(src), rel)
+	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return err
+		return nil, done, err
 	}
-	return replace(ctx, work, e)
+	done = func() { root.Close() }
+	if name == "" {
+		entries, err = list(ctx, root, rel)
+		return entries, done, err
+	}
+	e, err := newEntry(root, name, rel)
+	if rel == "." || strings.HasSuffix(c.RelDst, "/") {
+		e.rel = path.Join(rel, filepath.Base(c.Src))
+	} else {
+		e.into = filepath.Base(c.Src)
+	}
+	return []entry{e}, done, err
 }
 
 // replace writes the entry unless the file already has that content.
 func replace(ctx context.Context, work *os.Root, e entry) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if e.into != "" {
+		if info, err := work.Stat(e.rel); err == nil && info.IsDir() {
+			e.rel = path.Join(e.rel, e.into)
+		}
 	}
 	have, err := existing(work, e.rel)
 	if err != nil {

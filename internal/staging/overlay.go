@@ -80,6 +80,11 @@ func Overlay(ctx context.Context, workDir string, dirs, slots []string) error {
 		return fmt.Errorf("overlay: work dir: %w", err)
 	}
 	defer work.Close()
+	return overlay(ctx, work, entries)
+}
+
+// overlay writes merged entries.
+func overlay(ctx context.Context, work *os.Root, entries []entry) error {
 	if err := work.MkdirAll(stateDir, 0o755); err != nil {
 		return fmt.Errorf("overlay: %w", err)
 	}

@@ -1,12 +1,16 @@
 // Package staging copies files into a work directory before an agent runs
 // there: overlay directories, and single files and directories.
 //
+// The files come from directories of this machine ([Overlay], [CopyAll]), or from
+// another one that sent them as a tar ([Pack] there, [Unpack] here).
+//
 // Its invariants: nothing outside the named trees is read or written, whatever
 // links they contain; a file appears whole or not at all; and an overlay never
 // overwrites a user's file. It serves the start sequence.
 package staging
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,14 +27,42 @@ import (
 // ErrEscapes: a path or a link leads out of its tree.
 var ErrEscapes = errors.New("leads out of the tree")
 
-// entry is one file or link of a source tree.
+// entry is one file or link to stage.
 type entry struct {
-	root *os.Root
-	src  string // path in root, slashes
 	rel  string // destination relative to the work directory, slashes
 	mode fs.FileMode
 	link string // target, for a link
+	from content
+	into string // if rel is a directory, the file gets this name in it; "" for an exact rel
 }
+
+// content is where an entry's bytes are. It is not used for a link.
+type content interface {
+	open() (io.ReadCloser, error)
+	size() (int64, error)
+}
+
+// inTree is a file of a source tree.
+type inTree struct {
+	root *os.Root
+	path string // slashes
+}
+
+func (f inTree) open() (io.ReadCloser, error) { return f.root.Open(f.path) }
+
+func (f inTree) size() (int64, error) {
+	info, err := f.root.Stat(f.path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// inMemory is a file that exists nowhere yet.
+type inMemory []byte
+
+func (m inMemory) open() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(m)), nil }
+func (m inMemory) size() (int64, error)         { return int64(len(m)), nil }
 
 // list returns the files and links below root, sorted by path, each with its
 // destination below dst. It omits directories named in skip. Sockets, pipes and
@@ -70,7 +102,7 @@ func newEntry(root *os.Root, p, rel string) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	e := entry{root: root, src: p, rel: rel, mode: info.Mode().Perm()}
+	e := entry{from: inTree{root, p}, rel: rel, mode: info.Mode().Perm()}
 	switch {
 	case info.Mode().IsRegular():
 		return e, nil
@@ -94,7 +126,7 @@ func (e entry) hash() (string, error) {
 	if e.link != "" {
 		return hashLink(e.link), nil
 	}
-	return hashFile(e.root, e.src)
+	return hashOf(e.from.open())
 }
 
 func hashLink(target string) string {
@@ -102,8 +134,10 @@ func hashLink(target string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func hashFile(root *os.Root, p string) (string, error) {
-	f, err := root.Open(p)
+func hashFile(root *os.Root, p string) (string, error) { return hashOf(inTree{root, p}.open()) }
+
+// hashOf hashes what an open returned, and closes it.
+func hashOf(f io.ReadCloser, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
@@ -161,7 +195,7 @@ func (e entry) fill(work *os.Root, tmp string) error {
 	if e.link != "" {
 		return work.Symlink(e.link, tmp)
 	}
-	in, err := e.root.Open(e.src)
+	in, err := e.from.open()
 	if err != nil {
 		return err
 	}

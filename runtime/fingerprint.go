@@ -24,7 +24,7 @@ var fixedEnv = map[string]bool{
 	"GC_SESSION": true, "GC_SESSION_NAME": true, "GC_AGENT": true, "GC_CITY": true, "GC_CITY_NAME": true,
 	"GC_CITY_PATH": true, "GC_DIR": true, "GC_TEMPLATE": true, "GC_SESSION_ID": true,
 	"GC_RUNTIME_EPOCH": true, "GC_INSTANCE_TOKEN": true, "GC_BIN": true,
-	"GC_RIG": true, "GC_RIG_ROOT": true,
+	"GC_RIG": true, "GC_RIG_ROOT": true, "GC_CITY_ID": true, "GC_OUTBOX": true,
 }
 
 // IsFixedEnv reports whether gc sets the variable for every agent.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"gascity.dev/gc/cmd/gc/internal/away"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
@@ -21,13 +22,60 @@ type cityFinder struct {
 	err  error
 }
 
-// dir is the directory of the city; see [config.Find].
+// dir is the directory of the city; see [config.Find]. In a session whose city is on
+// another machine, and without --city, the error is [away.ErrAway].
 func (f *cityFinder) dir() (string, error) {
+	if c := f.far(); c.Far() && !c.Here() {
+		return "", c.Err()
+	}
 	here, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	return config.Find(f.flag, here, os.Getenv)
+}
+
+// far is the city of this session if it was started on another machine; --city overrides it.
+func (f *cityFinder) far() away.City {
+	if f.flag != "" {
+		return away.City{}
+	}
+	return away.Of(os.Getenv)
+}
+
+// tell carries out a message of this session to its city that needs no answer: say calls
+// the city's controller. If the session was started on another machine and the controller
+// cannot be reached from here, the message goes into the outbox instead, and queued is its
+// receipt.
+func (f *cityFinder) tell(ctx context.Context, m cityapi.Message, say func(*cityapi.Client) error) (queued *away.Receipt, err error) {
+	c, _, err := f.controller()
+	if err == nil {
+		defer c.Close()
+		return nil, say(c)
+	}
+	far := f.far()
+	if !far.Far() {
+		return nil, err
+	}
+	e, err := far.Post(ctx, version, m)
+	if err != nil {
+		return nil, err
+	}
+	r := away.ReceiptOf(e)
+	return &r, nil
+}
+
+// away reports whether the controller of this session's city cannot be reached because
+// the session is on another machine: only tell reaches the city.
+func (f *cityFinder) away() bool {
+	if !f.far().Far() {
+		return false
+	}
+	c, _, err := f.controller()
+	if err == nil {
+		_ = c.Close()
+	}
+	return err != nil
 }
 
 // load reads the city.
@@ -51,7 +99,7 @@ func checkDetachKeys(c *config.City) []config.Problem {
 
 // none reports whether err says that there is no city here and --city was not given.
 func (f *cityFinder) none(err error) bool {
-	return errors.Is(err, config.ErrNoCity) && f.flag == ""
+	return (errors.Is(err, config.ErrNoCity) || errors.Is(err, away.ErrAway)) && f.flag == ""
 }
 
 // optional is load for commands that do not need a city: it returns nil if there is

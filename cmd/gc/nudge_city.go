@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/away"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/follow"
@@ -65,7 +66,8 @@ func newAgentNudgeCmd(a *app, s scope) *cobra.Command {
 	values := cobra.FixedCompletions([]string{deliverWaitIdle, deliverImmediate, deliverQueue}, cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("delivery", values) // the flag exists
 	cli.Describe(cmd, receiptsHelp+`
-  queued      it waits until the agent is idle (--delivery queue, or the timeout)
+  queued      it waits until the agent is idle (--delivery queue, or the timeout), or
+              here for its city: from a session on another machine than the city's
 
 `+commandsHelp+`
 
@@ -113,6 +115,9 @@ func runAgentNudge(ctx context.Context, a *app, s scope, o agentNudgeOptions) er
 	case o.timeout < 0 || o.wait < 0 || o.ttl <= 0:
 		return cli.Fail(cli.ExitUsage, "", "--timeout and --wait cannot be negative, and --ttl must be positive")
 	}
+	if a.city.away() {
+		return a.nudgeAway(ctx, o)
+	}
 	names, group, err := a.nudged(ctx, o)
 	if err != nil {
 		return err
@@ -125,6 +130,57 @@ func runAgentNudge(ctx context.Context, a *app, s scope, o agentNudgeOptions) er
 		return a.deliverTo(ctx, t, o)
 	}
 	return a.nudgeMany(ctx, s, names, o)
+}
+
+// nudgeAway queues the message for agents of a city on another machine, which only the
+// city's controller knows.
+func (a *app) nudgeAway(ctx context.Context, o agentNudgeOptions) error {
+	if o.all || o.delivery != "" && o.delivery != deliverQueue || o.timeout > 0 {
+		return cli.Fail(cli.ExitUnsupported, "gc nudge AGENT TEXT queues the message", "the city of this session is on another machine: --all, --timeout and --delivery %s need an answer from it", cmp.Or(o.delivery, deliverWaitIdle))
+	}
+	if err := a.messageText(&target{label: strings.Join(o.to, ",")}, &o.nudgeOptions); err != nil {
+		return err
+	}
+	receipts := make([]manyReceipt, 0, len(o.to))
+	for _, name := range o.to {
+		q := cityapi.QueueRequest{Agent: strings.TrimSpace(name), Text: o.text, TTL: o.ttl, Raw: o.raw}
+		r, err := a.tellAway(ctx, cityapi.Message{Kind: cityapi.MessageNudge, Nudge: &q})
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", name, err)
+		case o.single:
+			return a.printAway(r, o.json)
+		case !o.json:
+			fmt.Fprintf(a.Out, "%s: %s\n", display.Line(name), r)
+		}
+		b, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		receipts = append(receipts, manyReceipt{Agent: name, Receipt: b})
+	}
+	if o.json {
+		return a.PrintJSON(receipts)
+	}
+	return nil
+}
+
+// tellAway sends a message of this session to its city on another machine.
+func (a *app) tellAway(ctx context.Context, m cityapi.Message) (away.Receipt, error) {
+	var err error
+	if m.InsideRequest, err = self(); err != nil {
+		return away.Receipt{}, err
+	}
+	e, err := a.city.far().Post(ctx, version, m)
+	return away.ReceiptOf(e), err
+}
+
+func (a *app) printAway(r away.Receipt, asJSON bool) error {
+	if asJSON {
+		return a.PrintJSON(r)
+	}
+	_, err := fmt.Fprintln(a.Out, r)
+	return err
 }
 
 // deliverTo types or queues the message for one agent.

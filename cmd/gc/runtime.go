@@ -18,7 +18,10 @@ func newRuntimeCmd(a *app) *cobra.Command {
 		`An agent that is no longer wanted is drained: it gets one Ctrl-C and may finish its
 work. The agent asks with drain-check whether it is draining, and agrees to be stopped
 with drain-ack, or simply exits. GC_AGENT, GC_CITY_PATH and GC_INSTANCE_TOKEN identify
-the session's agent; drain, undrain and drain-check also take a name, from anywhere.`, `
+the session's agent; drain, undrain and drain-check also take a name, from anywhere.
+
+On another machine than the city's, what needs no answer (drain, undrain, drain-ack,
+request-restart) is queued on disk there, and reaches the city once when it can.`, `
 		gc runtime drain-check && gc runtime drain-ack
 		gc runtime request-restart`,
 		[]cli.Entry{
@@ -39,18 +42,18 @@ func self() (cityapi.InsideRequest, error) {
 	return q, nil
 }
 
-// aboutSelf sends the controller a request about the agent of this session.
-func aboutSelf(city *cityFinder, ask func(*cityapi.Client, cityapi.InsideRequest) error) error {
+// aboutSelf sends the city a request of a kind about the agent of this session; ask sends
+// it to the controller.
+func aboutSelf(ctx context.Context, a *app, kind string, ask func(*cityapi.Client, context.Context, cityapi.InsideRequest) error) error {
 	q, err := self()
 	if err != nil {
 		return err
 	}
-	c, _, err := city.controller()
-	if err != nil {
-		return err
+	queued, err := a.city.tell(ctx, cityapi.Message{Kind: kind, InsideRequest: q}, func(c *cityapi.Client) error { return ask(c, ctx, q) })
+	if queued != nil {
+		fmt.Fprintln(a.Err, queued)
 	}
-	defer c.Close()
-	return ask(c, q)
+	return err
 }
 
 func newRuntimeDrainCmd(a *app) *cobra.Command {
@@ -60,7 +63,7 @@ func newRuntimeDrainCmd(a *app) *cobra.Command {
 		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return aboutSelf(&a.city, func(c *cityapi.Client, q cityapi.InsideRequest) error { return c.DrainSelf(cmd.Context(), q) })
+				return aboutSelf(cmd.Context(), a, cityapi.MessageDrain, (*cityapi.Client).DrainSelf)
 			}
 			return runRuntimeDrain(cmd.Context(), a, args, (*cityapi.Client).Drain)
 		},
@@ -79,11 +82,9 @@ func newRuntimeUndrainCmd(a *app) *cobra.Command {
 		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				q, err := self()
-				if err != nil {
-					return err
-				}
-				args = []string{q.Agent}
+				return aboutSelf(cmd.Context(), a, cityapi.MessageUndrain, func(c *cityapi.Client, ctx context.Context, q cityapi.InsideRequest) error {
+					return c.Undrain(ctx, q.Agent)
+				})
 			}
 			return runRuntimeDrain(cmd.Context(), a, args, (*cityapi.Client).Undrain)
 		},
@@ -171,7 +172,7 @@ func newRuntimeDrainAckCmd(a *app) *cobra.Command {
 		Short: "Agree to be stopped now, during a drain",
 		Args:  cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return aboutSelf(&a.city, func(c *cityapi.Client, q cityapi.InsideRequest) error { return c.AckDrain(cmd.Context(), q) })
+			return aboutSelf(cmd.Context(), a, cityapi.MessageDrainAck, (*cityapi.Client).AckDrain)
 		},
 	}
 	return cli.Describe(cmd, `Tells the controller that the agent of this session has finished its work, so that it
@@ -185,9 +186,7 @@ func newRuntimeRestartCmd(a *app) *cobra.Command {
 		Short: "Ask to be stopped and started again",
 		Args:  cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return aboutSelf(&a.city, func(c *cityapi.Client, q cityapi.InsideRequest) error {
-				return c.RequestRestart(cmd.Context(), q)
-			})
+			return aboutSelf(cmd.Context(), a, cityapi.MessageRestart, (*cityapi.Client).RequestRestart)
 		},
 	}
 	return cli.Describe(cmd, `Stops the session of this agent and starts it again with the current config, for

@@ -79,12 +79,21 @@ func runStoreWait(ctx context.Context, a *app, name string, o agentWaitOptions) 
 	if _, err := cityapi.ParseUntil(o.until[0]); err != nil {
 		return cli.Fail(cli.ExitUsage, cityapi.Hint(err), "%v", err)
 	}
+	q := cityapi.WaitRequest{Agent: name, Until: o.until[0], Wake: o.wake, Note: o.note}
+	if a.city.away() {
+		r, err := a.tellAway(ctx, cityapi.Message{Kind: cityapi.MessageWait, Wait: &q})
+		if err != nil {
+			return err
+		}
+		return a.printAway(r, o.json)
+	}
 	c, names, err := a.city.controller(name, o.wake)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	w, err := c.StoreWait(ctx, cityapi.WaitRequest{Agent: names[0], Until: o.until[0], Wake: names[1], Note: o.note})
+	q.Agent, q.Wake = names[0], names[1]
+	w, err := c.StoreWait(ctx, q)
 	if err != nil {
 		return err
 	}

@@ -361,6 +361,9 @@ func (s *Spec) StartConfig(inst Instance) (runtime.Config, error) {
 	cfg.Env["GC_SESSION_ID"] = inst.ID
 	cfg.Env["GC_RUNTIME_EPOCH"] = strconv.FormatInt(inst.Epoch, 10)
 	cfg.Env["GC_INSTANCE_TOKEN"] = inst.Token
+	if city, ok := config.ReadIdentity(s.City.Dir); ok {
+		cfg.Env["GC_CITY_ID"] = city.ID
+	}
 	if err := s.startServers(&cfg); err != nil {
 		return cfg, err
 	}

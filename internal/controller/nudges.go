@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	idleChunk    = time.Minute     // one wait for an agent to become idle
-	typeTimeout  = 2 * time.Minute // one try to type
-	maxNudgeText = 1 << 20         // bytes
+	idleChunk   = time.Minute     // one wait for an agent to become idle
+	typeTimeout = 2 * time.Minute // one try to type
+
 )
 
 // nudgeQueue delivers queued nudges in order, one at a time for each agent.
@@ -170,8 +170,8 @@ func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, e
 			return err
 		case q.Text == "":
 			return errors.New("the nudge has no text")
-		case len(q.Text) > maxNudgeText:
-			return fmt.Errorf("a nudge is limited to %d bytes", maxNudgeText)
+		case len(q.Text) > api.MaxNudge:
+			return fmt.Errorf("a nudge is limited to %d bytes", api.MaxNudge)
 		}
 		n, commit = c.l.nudges.prepare(ag, session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
 		return nil

@@ -158,7 +158,7 @@ func TestQueueSurvivesTheController(t *testing.T) {
 
 func TestQueueRefusesNonsense(t *testing.T) {
 	idleBubble(t, oneAgent, func(r *rig, _ *idler) {
-		for _, q := range []api.QueueRequest{{Agent: "nobody", Text: "x"}, {Agent: "a"}, {Agent: "a", Text: strings.Repeat("x", maxNudgeText+1)}} {
+		for _, q := range []api.QueueRequest{{Agent: "nobody", Text: "x"}, {Agent: "a"}, {Agent: "a", Text: strings.Repeat("x", api.MaxNudge+1)}} {
 			if _, err := r.l.calls.Queue(context.Background(), q); err == nil {
 				t.Errorf("accepted %.20q for %s", q.Text, q.Agent)
 			}

@@ -1,0 +1,101 @@
+// Package away is for commands in a session whose city is on another machine: what they
+// say to it goes into the outbox of this machine's multiplexer, which the city empties.
+//
+// It finds out whether the city is elsewhere, and posts; it never reaches the city, so
+// nothing here gets an answer from it. Only the city finder of cmd/gc calls it.
+package away
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/internal/config"
+	cityapi "gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
+)
+
+// ErrAway is the error of what needs an answer from a city on another machine.
+var ErrAway = errors.New("the city of this session is on another machine")
+
+// City is the city of this session, if the session is on another machine.
+type City struct {
+	ID string // in outboxes; "" if the session is on the city's machine
+}
+
+// Of is the city of a session with this environment.
+func Of(getenv func(string) string) City { return City{getenv(cityapi.EnvOutbox)} }
+
+// Far reports whether the session was started on another machine than its city. That
+// may be this machine all the same: see Here.
+func (c City) Far() bool { return c.ID != "" }
+
+// Here reports whether the city's directory is on this machine and readable. A directory
+// of the same name that is another city's is not.
+func (c City) Here() bool {
+	i := strings.LastIndexByte(c.ID, '@')
+	if i < 0 {
+		return false // cannot tell
+	}
+	found, ok := config.ReadIdentity(c.ID[:i])
+	return ok && found.ID == c.ID[i+1:]
+}
+
+// Err is ErrAway with a hint.
+func (c City) Err() error {
+	dir := c.ID
+	if i := strings.LastIndexByte(dir, '@'); i >= 0 {
+		dir = dir[:i]
+	}
+	return cli.Fail(cli.ExitUnsupported,
+		"run it where the city is; messages that need no answer reach it: gc nudge AGENT TEXT, gc runtime drain-ack",
+		"%w (%s)", ErrAway, dir)
+}
+
+// Post puts a message into the outbox of the multiplexer that the session runs in. It is on
+// disk when Post returns. version is that of a server that Post starts if there is none.
+func (c City) Post(ctx context.Context, version string, m cityapi.Message) (api.OutboxEntry, error) {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return api.OutboxEntry{}, err
+	}
+	paths, err := api.DefaultPaths(os.Getenv)
+	if err != nil {
+		return api.OutboxEntry{}, err
+	}
+	mux, err := client.Ensure(ctx, paths, version)
+	if err != nil {
+		return api.OutboxEntry{}, err
+	}
+	defer mux.Close()
+	e, err := mux.Post(ctx, api.OutboxRequest{City: c.ID, Body: body})
+	switch {
+	case errors.Is(err, api.ErrOutbox):
+		return e, cli.Fail(cli.ExitFailure, "the city empties it when its controller runs and reaches this machine", "the message is not sent: %w", err)
+	case err != nil:
+		return e, fmt.Errorf("the message is not sent: %w", err)
+	}
+	return e, nil
+}
+
+// Receipt is what a command prints about a message in the outbox.
+type Receipt struct {
+	State string `json:"state"` // queued
+	Where string `json:"where"` // outbox
+	ID    string `json:"id"`
+	Place int    `json:"place"` // among the messages to the city that are waiting there, from 1
+}
+
+// ReceiptOf is the receipt of a message.
+func ReceiptOf(e api.OutboxEntry) Receipt {
+	return Receipt{State: "queued", Where: "outbox", ID: e.ID, Place: e.Ahead + 1}
+}
+
+func (r Receipt) String() string {
+	return fmt.Sprintf("queued in this machine's outbox, place %d: the city is on another machine", r.Place)
+}

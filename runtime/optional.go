@@ -24,6 +24,11 @@ type EventSource interface {
 const (
 	EventStarted = "started"
 	EventExited  = "exited"
+
+	// What was done to a session. A backend may have none of them.
+	EventNudged      = "nudged"      // Receipt, Text, By
+	EventAnswered    = "answered"    // its question: Text is the option, By
+	EventInterrupted = "interrupted" // By
 )
 
 // Event is one thing that happened to a session.
@@ -32,6 +37,18 @@ type Event struct {
 	Session string
 	Time    time.Time
 	Exit    *Exit // EventExited only
+	Receipt *Receipt
+	Text    string // the start of a message
+	By      Actor
+}
+
+// Actor is the process that did something, as the backend proves it; the zero value
+// is unknown.
+type Actor struct {
+	Session  string // it runs in this session
+	Terminal string // it runs in no session and has this controlling terminal
+	Backend  bool   // the backend itself: a message from its queue, the end of a command
+	PID      int    // on the backend's machine
 }
 
 // Exit is how a session's leader ended.

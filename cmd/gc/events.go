@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,10 +23,14 @@ import (
 
 type eventsOptions struct {
 	agents []string
+	kinds  []string
+	since  string
 	follow bool
 	json   bool
 	after  int64
 	last   int
+
+	from time.Time // since, resolved
 }
 
 // followLast is how many past events --follow shows by default.
@@ -38,7 +43,7 @@ func newEventsCmd(a *app) *cobra.Command {
 		Short:             "Show the city's events, and follow them",
 		ValidArgsFunction: a.city.completeEveryAgent,
 		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
-			o.agents = args
+			o.agents = append(o.agents, args...)
 			if o.follow && !cmd.Flags().Changed("after") && !cmd.Flags().Changed("last") {
 				o.last = followLast
 			}
@@ -47,18 +52,31 @@ func newEventsCmd(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new events until Ctrl-C or the end of the controller")
-	f.BoolVar(&o.json, "json", false, "print one JSON object per line: seq, time, kind, agent, session, why, detail, exit, screen, turn, usage")
+	f.BoolVar(&o.json, "json", false, "print one JSON object per line: seq, time, kind, agent, session, why, detail, exit, screen, by, receipt, turn, usage")
+	f.StringSliceVar(&o.agents, "agent", nil, "print only events of this `AGENT`; may be repeated")
+	f.StringSliceVar(&o.kinds, "kind", nil, "print only events of this `KIND`; may be repeated")
+	f.StringVar(&o.since, "since", "", "print only events of the last `DURATION`, or since a time such as 2026-01-31T09:00:00Z")
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(cityapi.EventKinds, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	f.Int64Var(&o.after, "after", 0, "print only events after this `SEQ`")
 	f.IntVarP(&o.last, "last", "n", 0, "print only the last `N` past events (with --follow 10, unless --after is given)")
 	return cli.Describe(cmd, `Shows the city's events, oldest first: starts, exits, crashes, drains, config changes,
-deliveries. They are numbered without gaps for the life of the city, and the last 10000
-are kept: a reader that remembers the number of the last event misses none. With names
-it shows only the events of those agents. It works without a controller.
+deliveries, and what agents did and who did what to them. They are numbered without gaps
+for the life of the city, and the last 50000 are kept: a reader that remembers the number
+of the last event misses none. With names it shows only the events of those agents. It
+works without a controller.
 
 Kinds: controller, config-reloaded, config-rejected, pool, starting, started, adopted,
-start-failed, warning, exited (as asked for), crashed, quarantined, zombie, draining,
-drain-cancelled, stopping, relaunched, orphan, foreign, nudge, wait, command, acp.turn.`, `
+start-failed, warning, accepted (gc answered a start-up dialog), exited (as asked for),
+crashed, quarantined, zombie, draining, drain-cancelled, stopping, relaunched, orphan,
+foreign, nudge (with its receipt), wait, command, acp.turn, status (idle, working,
+blocked, done, error), question (asked, or gone without a known answer), answered,
+interrupted.
+
+Who did something is told as far as the multiplexer can prove it by the process that
+asked: agent NAME, session NAME, terminal pts/N, controller, multiplexer, else unknown.
+What is done while the controller does not run is not recorded.`, `
 		gc events -n 20
+		gc events --agent worker --since 1h --kind question,answered,nudge
 		gc events --follow worker
 		gc events --follow --json --after 1234 | jq -r 'select(.kind == "crashed").agent'`,
 		cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
@@ -70,6 +88,9 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 		return cli.Fail(cli.ExitUsage, "", "--after %d is negative", o.after)
 	case o.last < 0:
 		return cli.Fail(cli.ExitUsage, "", "-n %d is negative", o.last)
+	}
+	if err := o.resolve(time.Now()); err != nil {
+		return err
 	}
 	c, agents, err := a.city.controller(o.agents...)
 	if errors.Is(err, cityapi.ErrNoController) && !o.follow {
@@ -108,6 +129,27 @@ func runEvents(ctx context.Context, a *app, o eventsOptions) error {
 			}
 			return err
 		}
+	}
+	return nil
+}
+
+// resolve checks --kind and --since.
+func (o *eventsOptions) resolve(now time.Time) error {
+	for _, kind := range o.kinds {
+		if !slices.Contains(cityapi.EventKinds, kind) {
+			return cli.Fail(cli.ExitUsage, "valid values: "+strings.Join(cityapi.EventKinds, ", "), "unknown kind of event %q", kind)
+		}
+	}
+	if o.since == "" {
+		return nil
+	}
+	if d, err := time.ParseDuration(o.since); err == nil && d >= 0 {
+		o.from = now.Add(-d)
+		return nil
+	}
+	var err error
+	if o.from, err = time.Parse(time.RFC3339, o.since); err != nil {
+		return cli.Fail(cli.ExitUsage, "a duration such as 90m, or a time such as 2026-01-31T09:00:00Z", "--since %q is neither a duration nor a time", o.since)
 	}
 	return nil
 }
@@ -205,6 +247,9 @@ func (s *eventStream) past(each func(func(cityapi.Event) error) error) error {
 }
 
 func (s *eventStream) wanted(e cityapi.Event) bool {
+	if e.Time.Before(s.o.from) || len(s.o.kinds) > 0 && !slices.Contains(s.o.kinds, e.Kind) {
+		return false
+	}
 	return len(s.agents) == 0 || slices.Contains(s.agents, e.Agent) ||
 		slices.ContainsFunc(s.pools, func(pool *agent.Spec) bool { return pool.HasMember(e.Agent) })
 }

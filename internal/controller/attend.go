@@ -50,6 +50,7 @@ func (sr *starter) awaitFirstIdle(name string, cfg runtime.Config) error {
 // accepted records what gc accepted on the user's behalf.
 func (sr *starter) accepted(session string, a runtime.Accepted) {
 	if ag := sr.l.agents.all[session]; ag != nil {
+		sr.l.audit.answered(session)
 		sr.noteAgent(ag, api.EventAccepted, a.Dialog, fmt.Sprintf("%s: %q, asked: %q", a.Kind, a.Label, a.Question))
 	}
 }

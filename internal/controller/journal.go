@@ -43,6 +43,9 @@ func (j *journal) note(e api.Event) {
 	if e.Detail != "" {
 		line += ", " + e.Detail
 	}
+	if e.By != "" {
+		line += ", by " + e.By
+	}
 	j.logf("%s", line)
 }
 

@@ -34,6 +34,7 @@ type loop struct {
 
 	observer *observer
 	events   *subscription
+	audit    *audit
 	starts   *starter
 	stops    *stops
 	shutdown *shutdown
@@ -97,6 +98,7 @@ func makeLoop(o Options, store *session.Store) *loop {
 	l.agents = &roster{core: c, l: l, all: map[string]*agentState{}, moved: map[string]string{}}
 	l.pools, l.suspended = &pools{core: c, l: l}, &suspensions{core: c, l: l}
 	l.observer, l.events = &observer{core: c, l: l, foreign: map[string]bool{}}, &subscription{core: c, l: l}
+	l.audit = &audit{core: c, l: l, seen: map[string]*audited{}}
 	l.starts, l.stops = &starter{core: c, l: l}, &stops{core: c, l: l}
 	l.shutdown = &shutdown{core: c, l: l, result: make(chan error, 1), kill: make(chan struct{})}
 	l.messages = messages{nudges: &nudgeQueue{core: c, l: l}, waits: &waitList{core: c, l: l}, completions: &completions{core: c, l: l}}
@@ -229,6 +231,7 @@ func (l *loop) step() {
 			l.act(a)
 		}
 		l.observer.watchPrograms(now)
+		l.audit.watch()
 		next = l.nudges.deliver(now, l.waits.watch(now, next))
 	}
 	l.report.note(now)

@@ -144,10 +144,20 @@ func (q *nudgeQueue) typeIn(ag *agentState, n *session.Nudge, id string) {
 		q.post(func() {
 			ag.typing.busy = false
 			if n.End(q.store.Now(), r, err) == nil {
-				q.moved(n)
+				q.ended(n, r, err)
 			}
 		})
 	})
+}
+
+// ended saves and reports a nudge after a try to type it.
+func (q *nudgeQueue) ended(n *session.Nudge, r runtime.Receipt, err error) {
+	if err != nil || n.State == session.NudgeQueued {
+		q.moved(n)
+		return
+	}
+	q.store.SaveNudge(*n)
+	q.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail, By: byController, Receipt: &r})
 }
 
 // moved saves and reports a nudge whose state changed.

@@ -62,6 +62,9 @@ func (sb *subscription) take(ev runtime.Event, ok bool) {
 		return
 	}
 	ag := sb.l.agents.all[ev.Session]
+	if ag != nil {
+		sb.l.audit.take(ag, ev)
+	}
 	if ag == nil || ev.Kind != runtime.EventExited {
 		return
 	}

@@ -21,12 +21,18 @@ type Event struct {
 	Exit    *runtime.Exit `json:"exit,omitempty"`
 	Screen  string        `json:"screen,omitempty"` // the last screen before a crash
 
+	// By is who did it, as far as it is proved: "agent NAME", "session NAME",
+	// "terminal pts/3", "controller", "multiplexer", "unknown"; "" for what happened by
+	// itself.
+	By      string           `json:"by,omitempty"`
+	Receipt *runtime.Receipt `json:"receipt,omitempty"` // nudge
+
 	Turn  *runtime.Turn  `json:"turn,omitempty"`  // acp.turn
 	Usage *runtime.Usage `json:"usage,omitempty"` // acp.turn: of the conversation so far
 }
 
 // keepEvents is how many events a city keeps.
-const keepEvents = 10_000
+const keepEvents = 50_000
 
 var events = store.NewBucket[Event]("events")
 

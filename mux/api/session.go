@@ -247,6 +247,7 @@ type NudgeRequest struct {
 	Timeout time.Duration `json:"timeout,omitempty"` // for a dialog or a draft to go away, in ns; 0: 30 s
 	Raw     bool          `json:"raw,omitempty"`     // type it unchanged, even if it is a command to the program
 	Now     bool          `json:"now,omitempty"`     // Control only: do not wait for the end of a turn
+	By      *Actor        `json:"-"`                 // set by the server
 }
 
 // States of a [Receipt].
@@ -321,18 +322,20 @@ type ProcessInfo struct {
 
 // Types of an [Event].
 const (
-	EventStarted  = "session.started"
-	EventExited   = "session.exited"
-	EventRemoved  = "session.removed" // deleted
-	EventTitle    = "session.title"
-	EventBell     = "session.bell"
-	EventAttached = "session.attached"
-	EventDetached = "session.detached"
-	EventResized  = "session.resized"
-	EventRenamed  = "session.renamed" // Session is the new name
-	EventNudged   = "session.nudged"
-	EventLost     = "session.screen-lost"
-	EventServer   = "server.started"
+	EventStarted     = "session.started"
+	EventExited      = "session.exited"
+	EventRemoved     = "session.removed" // deleted
+	EventTitle       = "session.title"
+	EventBell        = "session.bell"
+	EventAttached    = "session.attached"
+	EventDetached    = "session.detached"
+	EventResized     = "session.resized"
+	EventRenamed     = "session.renamed" // Session is the new name
+	EventNudged      = "session.nudged"
+	EventAnswered    = "session.answered" // its question, by POST …/respond
+	EventInterrupted = "session.interrupted"
+	EventLost        = "session.screen-lost"
+	EventServer      = "server.started"
 )
 
 // Event is one thing that happened. ID is "EPOCH:SEQUENCE", the value for after.
@@ -346,8 +349,19 @@ type Event struct {
 	Title   string    `json:"title,omitempty"`
 	Size    *Size     `json:"size,omitempty"`
 	Receipt *Receipt  `json:"receipt,omitempty"`
+	Text    string    `json:"text,omitempty"` // the start of a message; the option that was chosen
+	By      *Actor    `json:"by,omitempty"`   // who did it; nil if unknown
 
 	Exec *process.Event `json:"exec,omitempty"` // of the exec.* types
+}
+
+// Actor is the process that asked for something, as its socket proves. Without a
+// session or a terminal it may be anything, such as a city's controller.
+type Actor struct {
+	Session  string `json:"session,omitempty"`  // it runs in this session
+	Terminal string `json:"terminal,omitempty"` // it runs in no session and has this controlling terminal
+	Server   bool   `json:"server,omitempty"`   // the multiplexer itself: a message from a queue, the end of a command
+	PID      int    `json:"pid,omitempty"`
 }
 
 // AttachRequest connects a terminal to a session.

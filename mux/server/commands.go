@@ -195,7 +195,7 @@ func (o owner) Press(ctx context.Context, key string) error {
 
 // Type implements [Owner].
 func (o owner) Type(ctx context.Context, id, text string) (delivery.Outcome, error) {
-	rec, err := o.s.nudge(ctx, api.NudgeRequest{ID: id, Text: text, Timeout: ownerBlocked})
+	rec, err := o.s.nudge(ctx, api.NudgeRequest{ID: id, Text: text, Timeout: ownerBlocked, By: &api.Actor{Server: true}})
 	if err != nil { // nothing was typed
 		return delivery.Outcome{Detail: api.Blocked + ": " + err.Error()}, nil
 	}

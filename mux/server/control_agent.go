@@ -33,7 +33,7 @@ func (s *session) nudge(ctx context.Context, r api.NudgeRequest) (api.Receipt, e
 		return api.Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), nudge.MaxText)
 	}
 	r.ID = cmp.Or(r.ID, rand.Text())
-	return s.nudges.Send(ctx, r.ID, func() (api.Receipt, error) { return s.nudgeAgent(ctx, r) })
+	return s.nudges.Send(ctx, r, func() (api.Receipt, error) { return s.nudgeAgent(ctx, r) })
 }
 
 // withHost calls f with a client of the agent's host.

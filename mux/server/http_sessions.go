@@ -88,10 +88,15 @@ func (a *apiServer) handleKill(s *session, _ http.ResponseWriter, r *http.Reques
 }
 
 func handleInterrupt(s *session, _ http.ResponseWriter, r *http.Request) (any, error) {
+	interrupt := s.input.interrupt
 	if s.rec.Control != nil {
-		return nil, s.interruptAgent(r.Context())
+		interrupt = func() error { return s.interruptAgent(r.Context()) }
 	}
-	return nil, s.input.interrupt()
+	err := interrupt()
+	if err == nil {
+		s.srv.events.emit(s, api.Event{Type: api.EventInterrupted, By: s.srv.sessions.actor(r)})
+	}
+	return nil, err
 }
 
 func handleSignal(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
@@ -138,6 +143,7 @@ func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error
 	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
+	in.By = s.srv.sessions.actor(r)
 	return s.nudge(r.Context(), in)
 }
 
@@ -265,8 +271,13 @@ func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, err
 	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
+	respond := s.respond
 	if s.rec.Control != nil {
-		return nil, s.respondAgent(r.Context(), in)
+		respond = s.respondAgent
 	}
-	return nil, s.respond(r.Context(), in)
+	err := respond(r.Context(), in)
+	if err == nil {
+		s.srv.events.emit(s, api.Event{Type: api.EventAnswered, Text: excerpt(in.Action), By: s.srv.sessions.actor(r)})
+	}
+	return nil, err
 }

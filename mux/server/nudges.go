@@ -24,8 +24,8 @@ func (n nudged) Encode(names ...string) ([]byte, error) {
 	return keys.Encode(nil, names, n.s.screen.keyModes())
 }
 
-func (n nudged) Nudged(rec api.Receipt) {
-	n.s.srv.events.emit(n.s, api.Event{Type: api.EventNudged, Receipt: &rec})
+func (n nudged) Nudged(r api.NudgeRequest, rec api.Receipt) {
+	n.s.srv.events.emit(n.s, api.Event{Type: api.EventNudged, Receipt: &rec, Text: excerpt(r.Text), By: r.By})
 }
 
 func (n nudged) Acquire(ctx context.Context) error         { return n.s.input.acquire(ctx) }

@@ -58,6 +58,7 @@ func (q queueSession) AwaitActivity(ctx context.Context, ok func(api.Activity) b
 }
 
 func (q queueSession) Nudge(ctx context.Context, r api.NudgeRequest) (api.Receipt, error) {
+	r.By = &api.Actor{Server: true}
 	return q.s.nudge(ctx, r)
 }
 

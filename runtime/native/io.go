@@ -93,7 +93,11 @@ func (p *Provider) nudge(ctx context.Context, id string, r api.NudgeRequest) (ru
 	if err != nil {
 		return runtime.Receipt{}, convert(err)
 	}
-	return runtime.Receipt{State: runtime.State(got.State), By: got.By, Detail: got.Detail, Changed: got.Changed}, nil
+	return *receiptOf(got), nil
+}
+
+func receiptOf(r api.Receipt) *runtime.Receipt {
+	return &runtime.Receipt{State: runtime.State(r.State), By: r.By, Detail: r.Detail, Changed: r.Changed}
 }
 
 // SendKeys implements runtime.Provider.
@@ -195,6 +199,15 @@ func pump(ctx context.Context, stream *client.EventStream, out chan<- runtime.Ev
 			ev.Kind = runtime.EventStarted
 		case api.EventExited:
 			ev.Kind, ev.Exit = runtime.EventExited, orUnknown(e.Exit)
+		case api.EventNudged:
+			ev.Kind, ev.Text, ev.By = runtime.EventNudged, e.Text, actorOf(e.By)
+			if e.Receipt != nil {
+				ev.Receipt = receiptOf(*e.Receipt)
+			}
+		case api.EventAnswered:
+			ev.Kind, ev.Text, ev.By = runtime.EventAnswered, e.Text, actorOf(e.By)
+		case api.EventInterrupted:
+			ev.Kind, ev.By = runtime.EventInterrupted, actorOf(e.By)
 		default:
 			continue
 		}
@@ -204,4 +217,12 @@ func pump(ctx context.Context, stream *client.EventStream, out chan<- runtime.Ev
 			return
 		}
 	}
+}
+
+// actorOf converts the process that did something.
+func actorOf(a *api.Actor) runtime.Actor {
+	if a == nil {
+		return runtime.Actor{}
+	}
+	return runtime.Actor{Session: a.Session, Terminal: a.Terminal, Backend: a.Server, PID: a.PID}
 }

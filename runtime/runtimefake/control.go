@@ -104,6 +104,13 @@ func (f *Fake) ExitWith(name string, e runtime.Exit) {
 	f.emitLocked(runtime.Event{Kind: runtime.EventExited, Session: name, Time: e.Time, Exit: &e})
 }
 
+// Emit publishes an event of a session.
+func (f *Fake) Emit(e runtime.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.emitLocked(e)
+}
+
 // Vanish removes the session without an event, as a backend that lost it would.
 func (f *Fake) Vanish(name string) {
 	f.mu.Lock()

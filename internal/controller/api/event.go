@@ -29,9 +29,21 @@ const (
 	EventForeign        = "foreign"
 	EventNudge          = "nudge"
 	EventWait           = "wait"
-	EventCommand        = "command"  // a background command's end and its owner
-	EventTurn           = "acp.turn" // a turn of an agent over ACP ended: Turn, Usage
+	EventCommand        = "command"     // a background command's end and its owner
+	EventTurn           = "acp.turn"    // a turn of an agent over ACP ended: Turn, Usage
+	EventStatus         = "status"      // what the agent does changed: Why is the new state
+	EventQuestion       = "question"    // Why is "asked", or "gone" for one that was not seen answered
+	EventAnswered       = "answered"    // its question was answered: Detail, By
+	EventInterrupted    = "interrupted" // By
 )
+
+// EventKinds are all kinds, in the order of this file.
+var EventKinds = []string{
+	EventController, EventConfigReloaded, EventConfigRejected, EventPool, EventStarting, EventStarted, EventAdopted,
+	EventStartFailed, EventWarning, EventAccepted, EventExited, EventCrashed, EventQuarantined, EventZombie, EventDraining,
+	EventDrainCancelled, EventStopping, EventRelaunched, EventOrphan, EventForeign, EventNudge, EventWait, EventCommand,
+	EventTurn, EventStatus, EventQuestion, EventAnswered, EventInterrupted,
+}
 
 // WhyEnds is the Why of a controller's last event.
 const WhyEnds = "ends"

@@ -102,21 +102,21 @@ func (f *fake) Write(ctx context.Context, p []byte, patience time.Duration) (int
 	return n, nil
 }
 
-func (f *fake) Program() Program                       { return f.program }
-func (f *fake) Encode(names ...string) ([]byte, error) { return keys.Encode(nil, names, keys.Modes{}) }
-func (f *fake) Nudged(rec api.Receipt)                 { f.nudged = append(f.nudged, rec) }
-func (f *fake) Acquire(ctx context.Context) error      { return f.lock.Lock(ctx) }
-func (f *fake) Release()                               { f.lock.Unlock() }
-func (f *fake) CancelWith(context.CancelCauseFunc)     {}
-func (f *fake) Track(on bool)                          { f.tracked = on }
-func (f *fake) Ending() (ending, ended bool)           { return false, false }
-func (f *fake) View() *vt.Terminal                     { return f.term }
-func (f *fake) Output() (uint64, time.Time)            { return f.shown, f.last }
-func (f *fake) Typing() (until time.Time, typing bool) { return time.Now().Add(time.Minute), f.person }
-func (f *fake) Mode() Mode                             { return Mode{} }
-func (f *fake) Unread() (n int, known bool)            { return 0, true }
-func (f *fake) Change() <-chan struct{}                { return f.changed }
-func (f *fake) Journal() *journal.Journal              { return f.journal }
+func (f *fake) Program() Program                           { return f.program }
+func (f *fake) Encode(names ...string) ([]byte, error)     { return keys.Encode(nil, names, keys.Modes{}) }
+func (f *fake) Nudged(_ api.NudgeRequest, rec api.Receipt) { f.nudged = append(f.nudged, rec) }
+func (f *fake) Acquire(ctx context.Context) error          { return f.lock.Lock(ctx) }
+func (f *fake) Release()                                   { f.lock.Unlock() }
+func (f *fake) CancelWith(context.CancelCauseFunc)         {}
+func (f *fake) Track(on bool)                              { f.tracked = on }
+func (f *fake) Ending() (ending, ended bool)               { return false, false }
+func (f *fake) View() *vt.Terminal                         { return f.term }
+func (f *fake) Output() (uint64, time.Time)                { return f.shown, f.last }
+func (f *fake) Typing() (until time.Time, typing bool)     { return time.Now().Add(time.Minute), f.person }
+func (f *fake) Mode() Mode                                 { return Mode{} }
+func (f *fake) Unread() (n int, known bool)                { return 0, true }
+func (f *fake) Change() <-chan struct{}                    { return f.changed }
+func (f *fake) Journal() *journal.Journal                  { return f.journal }
 
 func (f *fake) Activity() (a api.Activity, known bool, again time.Duration) {
 	if left := time.Until(f.held); left > 0 {

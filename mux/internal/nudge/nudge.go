@@ -101,7 +101,7 @@ func (ns *Nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, stage
 		rec.Changed = n.changed
 	}
 	n.leave(&rec)
-	s.Nudged(rec)
+	s.Nudged(r, rec)
 	return rec, nil
 }
 

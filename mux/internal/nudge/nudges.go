@@ -52,15 +52,15 @@ func (ns *Nudges) Once(ctx context.Context, r api.NudgeRequest) (api.Receipt, er
 
 // Send is Once for a program to which deliver hands the message, without typing: its
 // receiver knows the message's id, and takes it once.
-func (ns *Nudges) Send(ctx context.Context, id string, deliver func() (api.Receipt, error)) (api.Receipt, error) {
-	key := journal.NudgeKey(id)
+func (ns *Nudges) Send(ctx context.Context, r api.NudgeRequest, deliver func() (api.Receipt, error)) (api.Receipt, error) {
+	key := journal.NudgeKey(r.ID)
 	return ns.join(ctx, key, func() (api.Receipt, error) {
 		rec, err := deliver()
 		if err != nil {
 			return rec, err
 		}
 		ns.record(key, journal.ReceiptStage(rec))
-		ns.s.Nudged(rec)
+		ns.s.Nudged(r, rec)
 		return rec, nil
 	})
 }

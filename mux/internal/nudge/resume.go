@@ -50,7 +50,7 @@ func (ns *Nudges) Claim() (finish func(ctx context.Context)) {
 		delete(ns.flights, key)
 		s.Unlock()
 		close(f.done)
-		s.Nudged(f.rec)
+		s.Nudged(api.NudgeRequest{Text: n.text}, f.rec)
 	}
 }
 

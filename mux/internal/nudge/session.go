@@ -22,7 +22,7 @@ type Session interface {
 	// Encode returns the bytes of keys in the program's present modes.
 	Encode(keys ...string) ([]byte, error)
 	// Nudged publishes the outcome of a nudge.
-	Nudged(rec api.Receipt)
+	Nudged(r api.NudgeRequest, rec api.Receipt)
 
 	// Acquire waits for the input lock, in the order of arrival. ErrExited after the
 	// session's end, ErrInputFull if too many wait.

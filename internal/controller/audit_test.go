@@ -1,0 +1,104 @@
+package controller
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/runtimefake"
+)
+
+// audited returns the events of kinds, as "kind why: detail, by who".
+func (r *rig) audited(kinds ...string) (out []string) {
+	r.t.Helper()
+	synctest.Wait()
+	list, err := r.l.store.Events(0, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, e := range list {
+		if slices.Contains(kinds, e.Kind) {
+			out = append(out, e.Kind+" "+e.Why+": "+e.Detail+", by "+e.By)
+		}
+	}
+	return out
+}
+
+func wantLines(t *testing.T, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+// Whoever acts on an agent is named as far as the backend proves it; a blocked
+// message that is tried again counts once.
+func TestActsOnAgentsAreRecordedWithTheirActors(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		r.start()
+		emit := func(e runtime.Event) { e.Session = "gc-city-a"; r.fake.Emit(e) }
+		blocked := runtime.Event{
+			Kind: runtime.EventNudged, Text: "hi", By: runtime.Actor{Terminal: "pts/3"}, Receipt: &runtime.Receipt{State: runtime.Blocked, By: "dialog"},
+		}
+		emit(blocked)
+		emit(blocked)
+		sent := blocked
+		sent.Receipt = &runtime.Receipt{State: runtime.Submitted}
+		emit(sent)
+		emit(runtime.Event{Kind: runtime.EventInterrupted, By: runtime.Actor{Session: "gc-city-a", PID: 1}})
+		emit(runtime.Event{Kind: runtime.EventInterrupted, By: runtime.Actor{PID: os.Getpid()}})
+		emit(runtime.Event{Kind: runtime.EventAnswered, Text: "Yes", By: runtime.Actor{Session: "other"}})
+		emit(runtime.Event{Kind: runtime.EventAnswered, Text: "No"})
+		wantLines(t, r.audited(api.EventNudge, api.EventInterrupted, api.EventAnswered), []string{
+			`nudge blocked: "hi", by terminal pts/3`,
+			`nudge submitted: "hi", by terminal pts/3`,
+			`interrupted : , by agent a`,
+			`interrupted : , by controller`,
+			`answered : "Yes", by session other`,
+			`answered : "No", by unknown`,
+		})
+		r.end()
+	})
+}
+
+// changing is a fake that reports a change every second.
+type changing struct{ *runtimefake.Prompts }
+
+func (changing) WaitFor(ctx context.Context, _ string, _ []runtime.Condition) (int, error) {
+	return 0, clock.Sleep(ctx, time.Second)
+}
+
+// A question is recorded once, and what became of it: answered by someone, or gone.
+func TestStatusAndQuestionsAreRecorded(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		p := runtimefake.NewPrompts()
+		r.fake = p.Fake
+		r.start(func(o *Options) { o.Provider = changing{p} })
+		time.Sleep(time.Minute)
+		if _, err := p.Nudge(t.Context(), "gc-city-a", runtime.TextContent("ASK execute Red Blue")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := p.Respond(t.Context(), "gc-city-a", runtime.Answer{Action: "Red"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		got := strings.Join(r.audited(api.EventStatus, api.EventQuestion), "\n")
+		for _, want := range []string{"status blocked (execute): was idle", "question asked: ", "(Red | Blue), by ", "question gone: ", ", by unknown", "status idle: was "} {
+			if strings.Count(got, want) == 0 {
+				t.Errorf("no %q in\n%s", want, got)
+			}
+		}
+		if n := strings.Count(got, "question asked"); n != 1 {
+			t.Errorf("the question was asked %d times:\n%s", n, got)
+		}
+		r.end()
+	})
+}

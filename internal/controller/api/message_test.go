@@ -28,7 +28,7 @@ func TestParseMessage(t *testing.T) {
 		`{"kind":"nudge",` + from + `,"nudge":{"text":"x"}}`:                                                "a name of 0 bytes",
 		`{"kind":"nudge",` + from + `,"nudge":{"agent":"b","text":"` + long + `"}}`:                         "a text of 1048577 bytes",
 		`{"kind":"wait",` + from + `}`:                                                                      "without a condition",
-		`{"kind":"wait",` + from + `,"wait":{"agent":"b","until":"text=(","wake":"a"}}`:                     "text=",
+		`{"kind":"wait",` + from + `,"wait":{"agent":"b","until":"text=(","wake":"a"}}`:                     "regular expression",
 		`{"kind":"wait",` + from + `,"wait":{"agent":"b","until":"exit"}}`:                                  "a name of 0 bytes",
 		`{"kind":"wait",` + from + `,"wait":{"agent":"b","until":"exit","wake":"a","note":"` + long + `"}}`: "a note of",
 	} {

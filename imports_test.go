@@ -39,6 +39,7 @@ var arrows = map[string][]string{
 	"internal/proctree":     {},
 	"internal/staging":      {},
 	"internal/shell":        {},
+	"internal/spawn":        {},
 	"internal/turn":         {},
 	"internal/environ":      {},
 	"internal/nearest":      {},
@@ -93,7 +94,7 @@ var arrows = map[string][]string{
 	"internal/acp/host":         {"internal/acp/wire", "internal/acp/protocol", "internal/acp/conversation", "internal/acp/policy", "internal/acp/view", "internal/acp/control", "internal/acp/transcript", "internal/acp/files", "internal/acp/commands", "internal/clock", "internal/outcome", "internal/trim"},
 
 	"runtime":             {"internal/environ", "internal/outcome", "internal/rule", "internal/clock"},
-	"runtime/driver":      {"runtime", "internal/proctree", "internal/staging", "internal/rule", "internal/shell", "internal/clock"},
+	"runtime/driver":      {"runtime", "internal/proctree", "internal/spawn", "internal/staging", "internal/rule", "internal/shell", "internal/clock"},
 	"runtime/wrap":        {"runtime", "internal/turn"},
 	"runtime/runtimefake": {"runtime"},
 	"runtime/runtimetest": {"internal/testenv", "internal/shell", "runtime", "runtime/driver", "runtime/runtimefake"},

@@ -20,6 +20,17 @@ const maxLine = 120 << 10
 // A prompt that is too long for an argument goes into the file .gc/prompt-NAME.md
 // below the work dir, and the argument tells the agent to read it.
 func CommandLine(name string, cfg runtime.Config) (string, error) {
+	return CommandLineWith(name, cfg, func(file, text string) error {
+		file = filepath.Join(cfg.WorkDir, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(file, []byte(text), 0o600)
+	})
+}
+
+// CommandLineWith is CommandLine with a function that writes a file below the work dir.
+func CommandLineWith(name string, cfg runtime.Config, write func(file, text string) error) (string, error) {
 	if cfg.Command == "" || cfg.PromptSuffix == "" {
 		return cfg.Command, nil
 	}
@@ -28,14 +39,11 @@ func CommandLine(name string, cfg runtime.Config) (string, error) {
 		return line, nil
 	}
 	text := FirstMessage(cfg)
-	dir := filepath.Join(cfg.WorkDir, ".gc")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	file := filepath.Join(".gc", "prompt-"+name+".md")
+	if err := write(file, text); err != nil {
 		return "", fmt.Errorf("prompt of %s: %w", name, err)
 	}
-	file := filepath.Join(dir, "prompt-"+name+".md")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return "", fmt.Errorf("prompt of %s: %w", name, err)
-	}
+	file = filepath.Join(cfg.WorkDir, file)
 	line = joinPrompt(cfg, shell.Quote("Read the file "+file+" and follow it: it holds your instructions."))
 	if len(line) > maxLine {
 		return "", fmt.Errorf("command of %s has %d bytes, the limit is %d", name, len(line), maxLine)

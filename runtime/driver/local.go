@@ -1,15 +1,18 @@
 package driver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/spawn"
 	"gascity.dev/gc/runtime"
 )
 
-// LocalSessions describes a provider whose sessions are processes of this machine.
+// LocalSessions describes a provider whose sessions are processes of this machine, or of
+// one that the last three fields reach.
 type LocalSessions struct {
 	Provider string        // name, for runtimes found in the process table
 	Grace    time.Duration // between TERM and KILL
@@ -19,6 +22,11 @@ type LocalSessions struct {
 	// Tracked returns the pids of the sessions' programs with their start times, 0
 	// if unknown. Results that come with an error are correct but incomplete.
 	Tracked func(ctx context.Context) (map[int]uint64, error)
+
+	Run   Runner                                                        // nil: spawn.Run
+	Roots func(ctx context.Context, id string) ([]proctree.Root, error) // nil: proctree.Roots
+	// End is proctree.End of another machine; nil: of this one.
+	End func(ctx context.Context, pid int, start uint64, id string, grace time.Duration) error
 }
 
 // Local implements runtime.ExecProvider and runtime.ProcessTableScanner for a
@@ -31,7 +39,18 @@ var (
 )
 
 // NewLocal returns the Local of a provider.
-func NewLocal(s LocalSessions) Local { return Local{s} }
+func NewLocal(s LocalSessions) Local {
+	if s.Run == nil {
+		s.Run = spawn.Run
+	}
+	if s.Roots == nil {
+		s.Roots = func(_ context.Context, id string) ([]proctree.Root, error) { return proctree.Roots(id) }
+	}
+	if s.End == nil {
+		s.End = proctree.End
+	}
+	return Local{s}
+}
 
 // Exec implements runtime.ExecProvider.
 func (l Local) Exec(ctx context.Context, name string, argv []string) ([]byte, int, error) {
@@ -39,16 +58,20 @@ func (l Local) Exec(ctx context.Context, name string, argv []string) ([]byte, in
 	if err != nil {
 		return nil, 0, fmt.Errorf("exec in %s: %w", name, err)
 	}
-	out, code, err := execLocal(ctx, dir, env, argv)
-	if err != nil {
-		return out, code, fmt.Errorf("exec in %s: %w", name, err)
+	if len(argv) == 0 {
+		return nil, 0, fmt.Errorf("exec in %s: no command", name)
 	}
-	return out, code, nil
+	var out bytes.Buffer
+	code, err := l.sessions.Run(ctx, spawn.Command{Argv: argv, Dir: dir, Env: variables(env), Stdout: &out})
+	if err != nil {
+		return out.Bytes(), code, fmt.Errorf("exec in %s: %w", name, err)
+	}
+	return out.Bytes(), code, nil
 }
 
 // FindRuntimesBySessionID implements runtime.ProcessTableScanner.
 func (l Local) FindRuntimesBySessionID(ctx context.Context, id string) ([]runtime.LiveRuntime, error) {
-	roots, err := proctree.Roots(id)
+	roots, err := l.sessions.Roots(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("process table: %w", err)
 	}
@@ -69,30 +92,14 @@ func (l Local) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) erro
 	if r.City == "" {
 		return fmt.Errorf("end process %d: no city owns it", r.PID)
 	}
-	if err := proctree.End(ctx, r.PID, r.Start, r.SessionID, l.sessions.Grace); err != nil {
+	if err := l.sessions.End(ctx, r.PID, r.Start, r.SessionID, l.sessions.Grace); err != nil {
 		return fmt.Errorf("end process %d: %w", r.PID, err)
 	}
 	return nil
 }
 
-// envStep is the polling interval for a process in execve, whose end is not
-// reported.
-const envStep = 5 * time.Millisecond
-
-// ProgramEnv returns the environment of a session's program. During execve it is
-// empty: ProgramEnv waits until it has the session's id, or any if id is "".
+// ProgramEnv returns the environment of a session's program; see
+// [proctree.ProgramEnviron].
 func ProgramEnv(ctx context.Context, pid int, id string) (map[string]string, error) {
-	t := time.NewTicker(envStep)
-	defer t.Stop()
-	for {
-		env, err := proctree.Environ(pid)
-		if has := env[proctree.SessionVar]; err != nil || has != "" && (id == "" || has == id) {
-			return env, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-t.C:
-		}
-	}
+	return proctree.ProgramEnviron(ctx, pid, id)
 }

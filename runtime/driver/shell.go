@@ -4,55 +4,52 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"gascity.dev/gc/internal/spawn"
 	"gascity.dev/gc/runtime"
 )
 
-const (
-	// shellDrain is how long output is still read after a command's end: a child
-	// that it left behind may hold the pipe open forever.
-	shellDrain = time.Second
-	// shellTail is how many bytes of output an error shows.
-	shellTail = 2 << 10
-)
+// shellTail is how many bytes of output an error shows.
+const shellTail = 2 << 10
+
+// Runner runs a command to its end, as [spawn.Run] does on this machine.
+type Runner func(ctx context.Context, c spawn.Command) (code int, err error)
 
 // runShell runs a shell command line in its own process group, in this process's
 // environment plus env. When ctx ends, the group is killed. The error includes the
 // end of the output.
 func runShell(ctx context.Context, line, dir string, env map[string]string) error {
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		cmd.Dir = dir
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		dir = ""
 	}
-	cmd.Env = os.Environ()
-	for _, k := range slices.Sorted(maps.Keys(env)) {
-		cmd.Env = append(cmd.Env, k+"="+env[k])
-	}
-	out := &tail{}
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = shellDrain
-	err := cmd.Run()
-	if err == nil || errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	if text := strings.TrimSpace(out.String()); text != "" {
-		return fmt.Errorf("%q: %w: %s", line, err, text)
-	}
-	return fmt.Errorf("%q: %w", line, err)
+	return ShellLine(ctx, spawn.Run, spawn.Command{Line: line, Dir: dir, Env: append(os.Environ(), variables(env)...)})
 }
+
+// ShellLine runs a setup command. The error includes the end of its output.
+func ShellLine(ctx context.Context, run Runner, c spawn.Command) error {
+	out := &tail{}
+	c.Stdout, c.Stderr = out, out
+	code, err := run(ctx, c)
+	return spawn.Failure(c.Line, out.String(), code, err)
+}
+
+// variables lists an environment, sorted.
+func variables(env map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(env)) {
+		out = append(out, k+"="+env[k])
+	}
+	return out
+}
+
+// SetupEnviron returns the variables that setup commands get besides the environment of
+// the machine they run on.
+func SetupEnviron(name string, cfg runtime.Config) []string { return variables(setupEnv(name, cfg)) }
 
 // tail keeps the last shellTail bytes written.
 type tail struct{ bytes.Buffer }
@@ -82,11 +79,11 @@ func setupEnv(name string, cfg runtime.Config) map[string]string {
 	return env
 }
 
-// RunLive runs the live commands of a session and passes the outcome to report,
-// which may be nil.
-func RunLive(ctx context.Context, name string, cfg runtime.Config, report func(runtime.Step)) {
+// RunLive runs the live commands of a session with run, as [RunSetup] does, and passes
+// the outcome to report, which may be nil.
+func RunLive(ctx context.Context, name string, cfg runtime.Config, run func(ctx context.Context, line string) error, report func(runtime.Step)) {
 	begin := time.Now()
-	err := RunSetup(ctx, name, cfg, cfg.SessionLive, nil)
+	err := RunSetup(ctx, name, cfg, cfg.SessionLive, run)
 	if report != nil {
 		report(runtime.Step{Session: name, Name: runtime.StepSetup, Took: time.Since(begin), Err: err, Warning: err != nil})
 	}

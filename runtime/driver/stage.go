@@ -22,28 +22,34 @@ func StageLocal(ctx context.Context, cfg runtime.Config) error {
 	} else if !info.IsDir() {
 		return fmt.Errorf("work dir %s: not a directory", cfg.WorkDir)
 	}
+	p := StagePlan(cfg)
+	if err := staging.Overlay(ctx, cfg.WorkDir, p.Overlays, p.Slots); err != nil {
+		return StagingError(err)
+	}
+	return StagingError(staging.CopyAll(ctx, cfg.WorkDir, p.Copies))
+}
+
+// StagePlan returns what to stage for a session.
+func StagePlan(cfg runtime.Config) staging.Plan {
 	dirs := slices.Clone(cfg.PackOverlayDirs)
 	if cfg.OverlayDir != "" {
 		dirs = append(dirs, cfg.OverlayDir)
 	}
-	slots := staging.Slots(dirs, cfg.ProviderOverlayName, cfg.ProviderName, cfg.InstallAgentHooks)
-	if err := staging.Overlay(ctx, cfg.WorkDir, dirs, slots); err != nil {
-		return stagingError(err)
+	p := staging.Plan{Overlays: dirs, Slots: staging.Slots(dirs, cfg.ProviderOverlayName, cfg.ProviderName, cfg.InstallAgentHooks)}
+	for _, c := range cfg.CopyFiles {
+		p.Copies = append(p.Copies, staging.Copy{Src: c.Src, RelDst: c.RelDst, Optional: c.Probed})
 	}
-	copies := make([]staging.Copy, len(cfg.CopyFiles))
-	for i, c := range cfg.CopyFiles {
-		copies[i] = staging.Copy{Src: c.Src, RelDst: c.RelDst, Optional: c.Probed}
-	}
-	return stagingError(staging.CopyAll(ctx, cfg.WorkDir, copies))
+	return p
 }
 
 // CopyLocal is CopyTo for a work dir on this machine: nil for a missing
 // source, ErrPathEscapes for a path or link that leads out of its tree.
 func CopyLocal(ctx context.Context, workDir, src, relDst string) error {
-	return stagingError(staging.CopyAll(ctx, workDir, []staging.Copy{{Src: src, RelDst: relDst, Optional: true}}))
+	return StagingError(staging.CopyAll(ctx, workDir, []staging.Copy{{Src: src, RelDst: relDst, Optional: true}}))
 }
 
-func stagingError(err error) error {
+// StagingError makes staging's errors those of the contract.
+func StagingError(err error) error {
 	if errors.Is(err, staging.ErrEscapes) {
 		return fmt.Errorf("%w: %w", runtime.ErrPathEscapes, err)
 	}

@@ -126,7 +126,7 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	} else if err != nil {
 		return fmt.Errorf("run live %s: %w", name, err)
 	}
-	driver.RunLive(ctx, name, cfg, p.o.Report)
+	driver.RunLive(ctx, name, cfg, nil, p.o.Report)
 	return nil
 }
 

@@ -303,7 +303,7 @@ func (p *tiny) CopyTo(ctx context.Context, name, src, relDst string) error {
 
 func (p *tiny) RunLive(ctx context.Context, name string, cfg runtime.Config) error {
 	if p.get(name, true) != nil {
-		driver.RunLive(ctx, name, cfg, nil)
+		driver.RunLive(ctx, name, cfg, nil, nil)
 	}
 	return nil
 }

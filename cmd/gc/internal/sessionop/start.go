@@ -228,7 +228,7 @@ func opRunLive(c *call) error {
 		return err
 	}
 	cfg := o.runtimeConfig()
-	driver.RunLive(c.ctx, c.label, cfg, func(s runtime.Step) {
+	driver.RunLive(c.ctx, c.label, cfg, nil, func(s runtime.Step) {
 		if s.Err != nil {
 			c.say("session_live: %v", s.Err)
 		}

@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"mux/keeper":             {"mux/api", "internal/fds", "mux/internal/statedir", "mux/internal/sys", "internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},
 	"mux/attach":             {"mux/api", "mux/client", "mux/keys", "vt", "internal/clock"},
 	"mux/client":             {"mux/api", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process", "internal/clock"},
+	"mux/many":               {},
 	"mux/journal":            {"mux/api", "vt", "mux/internal/sys"},
 	"mux/internal/limits":    {"mux/api", "mux/internal/sys", "internal/proctree"},
 	"mux/internal/attached":  {"mux/api", "mux/keys", "mux/journal", "internal/clock", "vt"},

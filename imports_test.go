@@ -83,6 +83,9 @@ var arrows = map[string][]string{
 		"internal/acp/control",
 	},
 
+	"internal/hosts":         {},
+	"internal/hosts/install": {"internal/shell"},
+
 	"internal/acp/wire":         {},
 	"internal/acp/protocol":     {},
 	"internal/acp/conversation": {"internal/acp/protocol", "internal/shell"},
@@ -125,7 +128,8 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/follow":      {"cmd/gc/internal/display", "mux/api", "internal/clock"},
 	"cmd/gc/internal/acplog":      {"cmd/gc/internal/display", "internal/acp/transcript", "internal/clock"},
 	"cmd/gc/internal/display":     {},
-	"cmd/gc/internal/host":        {"cmd/gc/internal/cli", "mux/api", "mux/client"},
+	"cmd/gc/internal/host":        {"cmd/gc/internal/cli", "internal/hosts", "internal/shell", "mux/api", "mux/client"},
+	"cmd/gc/internal/hostcmd":     {"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "internal/hosts", "internal/hosts/install", "mux/client"},
 	"cmd/gc/internal/citylog": {
 		"cmd/gc/internal/display", "cmd/gc/internal/follow", "cmd/gc/internal/words", "internal/controller/api", "mux/api", "mux/client", "runtime",
 	},

@@ -9,6 +9,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/background"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/host"
+	"gascity.dev/gc/cmd/gc/internal/hostcmd"
 	"gascity.dev/gc/cmd/gc/internal/muxcmd"
 	"gascity.dev/gc/cmd/gc/internal/opcmd"
 )
@@ -140,6 +141,7 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "exec", Group: groupOther, Make: func() *cobra.Command { return background.NewExec(&a.Console, &a.mux) }},
 		{Name: "process", Group: groupOther, Make: func() *cobra.Command { return background.NewProcess(&a.Console, &a.mux) }},
 		{Name: "mcp", Group: groupOther, Make: newMCPCmd},
+		{Name: "host", Group: groupOther, Make: func() *cobra.Command { return hostcmd.New(&a.Console, version) }},
 		{Name: "mux", Group: groupOther, Make: func() *cobra.Command { return muxcmd.New(&a.Console, &a.mux) }},
 		{Name: opcmd.Name, Group: groupOther, Make: func() *cobra.Command { return sessionOp(a).New() }},
 		{Name: "version", Group: groupOther, Make: func() *cobra.Command { return newVersionCmd(a) }},

@@ -23,6 +23,7 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/testenv"
+	"gascity.dev/gc/internal/testenv/sshd"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
@@ -69,6 +70,7 @@ func TestScripts(t *testing.T) {
 			"signal": cmdSignal,
 			"gone":   cmdGone,
 			"until":  cmdUntil,
+			"sshd":   cmdSSHD,
 		},
 	})
 }
@@ -94,6 +96,7 @@ func setupScript(env *testscript.Env) error {
 		return err
 	}
 	t := env.T().(testing.TB)
+	env.Values[farHosts{}], env.Values[scriptTB{}] = &[]*sshd.Host{}, t
 	env.Defer(func() { cleanUp(t, env) })
 	return nil
 }

@@ -272,13 +272,23 @@ func (e *HostError) Error() string {
 
 // Hint is the next step, or "".
 func (e *HostError) Hint() string {
-	switch e.Status {
-	case hostNoGC:
-		return "GC_HOST_BIN says what gc is called there, or where it is; ssh HOST command -v gc shows whether it is on the PATH"
-	case 255:
-		return "try it by hand: ssh HOST gc mux status"
+	name := e.Host
+	if h, err := ParseHost(e.Host); err == nil {
+		name = h.Name
 	}
-	return ""
+	switch {
+	case e.Status == hostNoGC:
+		return "gc host install " + e.Host + " puts it there; GC_HOST_BIN says where it is if it is not on the PATH of commands there"
+	case e.Status != 255:
+		return ""
+	case strings.Contains(e.Output, "IDENTIFICATION HAS CHANGED"):
+		return "find out why its key changed; only then remove the old one with ssh-keygen -R"
+	case strings.Contains(e.Output, "Host key verification failed"):
+		return "connect once by hand, compare the key and accept it: ssh " + name
+	case strings.Contains(e.Output, "Permission denied"):
+		return "ssh " + name + " must log in without a question: ssh-copy-id, or ssh-add for a key with a passphrase"
+	}
+	return "try it by hand: ssh " + name + " gc mux status"
 }
 
 // Unwrap returns ErrNoServer if the host's gc reported that, else ErrUnreachable.

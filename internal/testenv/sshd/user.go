@@ -119,6 +119,9 @@ func (h *Host) End() {
 	}
 }
 
+// lastLog is how much of sshd's log a failed test shows, in bytes.
+const lastLog = 2 << 10
+
 // remove ends the host.
 func (h *Host) remove() {
 	if h.listener != nil {
@@ -131,7 +134,7 @@ func (h *Host) remove() {
 	}
 	if h.t.Failed() {
 		log, _ := os.ReadFile(filepath.Join(h.base, "log"))
-		h.t.Logf("sshd of %s:\n%s", h.Name, log)
+		h.t.Logf("sshd of %s:\n%s", h.Name, log[max(0, len(log)-lastLog):])
 	}
 	if h.ownUser {
 		h.fail(accounts("userdel", h.User))

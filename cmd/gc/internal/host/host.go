@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
@@ -21,12 +20,13 @@ import (
 // Mux is the multiplexer of a command. The zero value is this machine's.
 type Mux struct {
 	Version string // of this program, for a server that Ensure starts
-	URL     string // --host
+	URL     string // --host: a URL or the name of a registered host
 }
 
 // AddFlag adds the flag --host to a command and its subcommands.
 func (m *Mux) AddFlag(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&m.URL, "host", "", "use the sessions of another machine at this `URL`: ssh://[user@]HOST[:port] (default: GC_HOST)")
+	cmd.PersistentFlags().StringVar(&m.URL, "host", "", "use the sessions of another machine, at this `URL` ssh://[user@]HOST[:port] or registered name (default: GC_HOST)")
+	_ = cmd.RegisterFlagCompletionFunc("host", Complete) // the flag exists
 }
 
 // Remote is the other machine, or nil for this one. GC_SSH replaces ssh, and
@@ -36,12 +36,7 @@ func (m *Mux) Remote() (*client.Host, error) {
 	if name == "" {
 		return nil, nil
 	}
-	h, err := client.ParseHost(name)
-	if err != nil {
-		return nil, cli.Fail(cli.ExitUsage, "such as --host ssh://me@build.example", "%v", err)
-	}
-	h.Program, h.Bin = os.Getenv("GC_SSH"), cmp.Or(os.Getenv("GC_HOST_BIN"), cli.Program)
-	return &h, nil
+	return Resolve(name)
 }
 
 // Dial connects to the running server; it never starts one.

@@ -74,6 +74,7 @@ var arrows = map[string][]string{
 	"mux/internal/transport": {},
 
 	"internal/status":  {"vt", "internal/rule"},
+	"internal/far":     {"mux/api", "mux/client", "mux/many", "internal/environ", "internal/proctree", "internal/spawn", "internal/staging", "internal/clock"},
 	"internal/process": {"store", "internal/delivery", "internal/clock"},
 	"mux":              {"mux/keeper", "mux/server"},
 	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt", "internal/clock"},

@@ -2,9 +2,19 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/controller/outbox"
+	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/runtime"
 )
 
 // drainStatus returns nil unless the agent is draining.
@@ -71,4 +81,275 @@ func (c *calls) DrainSelf(ctx context.Context, q api.InsideRequest) error {
 		return err
 	}
 	return c.SetDrained(ctx, []string{q.Agent}, true)
+}
+
+// farInbox applies what programs inside sessions on other machines say, each message once.
+//
+// A nudge, a wait and a drain are in city.db, and the id of their message with them, in one
+// write. A drain-ack and a request for a restart are marks in the metadata of the session,
+// set before the id is written: a controller that dies in between sets the same mark once
+// more, and on the same incarnation only, because the message has that one's token.
+type farInbox struct {
+	*core
+	l       *loop
+	taken   map[string]bool // ids of messages that were applied, and may still be in their outbox
+	readers map[outbox.Outbox]context.CancelFunc
+}
+
+var _ outbox.City = (*farInbox)(nil)
+
+// maxOpenNudges is how many nudges wait before messages from other machines are left there.
+const maxOpenNudges = 10_000
+
+func (in *farInbox) load() (err error) {
+	in.taken, err = in.store.Taken()
+	return err
+}
+
+// follow begins to read the outboxes that the config asks for, and leaves the others.
+func (in *farInbox) follow() {
+	if in.o.Outboxes == nil {
+		return
+	}
+	readers := map[outbox.Outbox]context.CancelFunc{}
+	for _, box := range in.o.Outboxes(in.o.City) {
+		if readers[box] = in.readers[box]; readers[box] == nil {
+			readers[box] = in.read(box)
+		}
+		delete(in.readers, box)
+	}
+	for _, leave := range in.readers {
+		leave()
+	}
+	in.readers = readers
+}
+
+// read reads an outbox, once it is known what runs.
+func (in *farInbox) read(box outbox.Outbox) context.CancelFunc {
+	ctx, cancel := context.WithCancel(in.ops.ctx)
+	for _, name := range api.OutboxIDs(in.o.City.Dir) {
+		r := outbox.Reader{Outbox: box, Name: name, City: in, Logf: func(format string, args ...any) {
+			in.post(func() { in.logf(format, args...) })
+		}}
+		in.ops.Go(func() {
+			if in.await(ctx, func() bool { return in.l.observer.done }) == nil {
+				r.Run(ctx)
+			}
+		})
+	}
+	return cancel
+}
+
+// Apply implements [outbox.City].
+func (in *farInbox) Apply(ctx context.Context, from string, m outbox.Message) error {
+	known := false
+	if err := in.do(ctx, func() { known = in.taken[m.ID] }); err != nil {
+		return err
+	}
+	if known {
+		return in.saved(ctx, in.store.Flush())
+	}
+	q, err := api.ParseMessage(m.Body)
+	if err != nil {
+		return in.Refuse(ctx, from, m, err)
+	}
+	switch q.Kind {
+	case api.MessageNudge:
+		err = in.nudge(ctx, m.ID, q)
+	case api.MessageWait:
+		err = in.wait(ctx, m.ID, q)
+	case api.MessageDrain, api.MessageUndrain:
+		err = in.drain(ctx, m.ID, q)
+	default:
+		err = in.mark(ctx, m.ID, q)
+	}
+	for _, final := range []error{api.ErrUnknownAgent, api.ErrEarlierInstance, api.ErrNotDraining, runtime.ErrSessionNotFound, runtime.ErrUnsupported} {
+		if errors.Is(err, final) {
+			return in.Refuse(ctx, from, m, fmt.Errorf("%s by %.200s: %w", q.Kind, q.Agent, err))
+		}
+	}
+	return err
+}
+
+// Refuse implements [outbox.City].
+func (in *farInbox) Refuse(ctx context.Context, from string, m outbox.Message, why error) error {
+	var commit *session.Commit
+	err := in.do(ctx, func() {
+		in.note(api.Event{Kind: api.EventOutbox, Why: "refused", Detail: flat(fmt.Sprintf("a message from %s: %.500v", from, why))})
+		commit = in.take(m.ID, in.store.Take(m.ID))
+	})
+	if err != nil {
+		return err
+	}
+	return in.saved(ctx, commit)
+}
+
+// flat replaces line ends and other control characters by blanks.
+func flat(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, s)
+}
+
+// Forget implements [outbox.City].
+func (in *farInbox) Forget(id string) {
+	in.post(func() {
+		delete(in.taken, id)
+		in.store.Forget(id)
+	})
+}
+
+// take notes that a message was applied by the change in a commit.
+func (in *farInbox) take(id string, commit *session.Commit) *session.Commit {
+	in.taken[id] = true
+	return commit
+}
+
+// saved waits until a commit is on disk, also over a disk that is full for a while: what
+// it has is kept and written later.
+func (in *farInbox) saved(ctx context.Context, commit *session.Commit) error {
+	for said := false; ; commit = in.store.Flush() {
+		err := commit.Wait()
+		if err == nil {
+			return nil
+		}
+		if !said {
+			said = true
+			in.post(func() { in.logf("messages from other machines wait: %v", err) })
+		}
+		if err := clock.Sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// sender checks that a message is from the newest incarnation of an agent, or the one
+// before: a message may be under way when its sender ends.
+func (in *farInbox) sender(q api.InsideRequest) error {
+	ag, err := in.l.agents.pickOne(q.Agent)
+	if err != nil {
+		return err
+	}
+	if r := &ag.seen.Record; q.Token == "" || q.Token != r.Token && q.Token != r.TokenBefore {
+		return fmt.Errorf("%w: %s", api.ErrEarlierInstance, q.Agent)
+	}
+	return nil
+}
+
+// nudge queues a nudge; id is that of its message.
+func (in *farInbox) nudge(ctx context.Context, id string, m api.Message) error {
+	var n session.Nudge
+	var commit *session.Commit
+	err := in.call(ctx, func() error {
+		if err := in.sender(m.InsideRequest); err != nil {
+			return err
+		}
+		ag, err := in.l.agents.pickOne(m.Nudge.Agent)
+		if err != nil {
+			return err
+		}
+		open := 0
+		for _, n := range in.l.nudges.list {
+			if n.Open() {
+				open++
+			}
+		}
+		if open >= maxOpenNudges {
+			return fmt.Errorf("%d nudges are waiting in the city", open)
+		}
+		n = in.l.nudges.addressed(ag, session.Nudge{Text: m.Nudge.Text, Immediate: m.Nudge.Immediate, Raw: m.Nudge.Raw}, m.Nudge.TTL)
+		commit = in.take(id, in.store.TakeNudge(id, n))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := in.saved(ctx, commit); err != nil {
+		return err
+	}
+	return in.do(ctx, func() { in.l.nudges.insert(&n) })
+}
+
+// wait stores a wait; id is that of its message.
+func (in *farInbox) wait(ctx context.Context, id string, m api.Message) error {
+	var w session.Wait
+	var commit *session.Commit
+	err := in.call(ctx, func() error {
+		if err := in.sender(m.InsideRequest); err != nil {
+			return err
+		}
+		ag, err := in.l.agents.pickOne(m.Wait.Agent)
+		if err != nil {
+			return err
+		}
+		wake, err := in.l.agents.pickOne(m.Wait.Wake)
+		if err != nil {
+			return err
+		}
+		w = in.store.NewWait(session.Wait{Agent: ag.name(), Until: m.Wait.Until, Wake: wake.name(), Note: m.Wait.Note})
+		commit = in.take(id, in.store.TakeWait(id, w))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := in.saved(ctx, commit); err != nil {
+		return err
+	}
+	return in.do(ctx, func() { in.l.waits.list = append(in.l.waits.list, &waiting{Wait: w}) })
+}
+
+// drain is DrainSelf, or takes it back; id is that of the message.
+func (in *farInbox) drain(ctx context.Context, id string, m api.Message) error {
+	var commit *session.Commit
+	err := in.call(ctx, func() error {
+		ag, err := in.l.calls.inside(m.InsideRequest)
+		if err != nil {
+			return err
+		}
+		ag.seen.Record.Drained = m.Kind == api.MessageDrain
+		in.l.save(ag)
+		commit = in.take(id, in.store.TakeRecord(id, ag.seen.Record))
+		in.l.observer.next = time.Now() // observe at once
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return in.saved(ctx, commit)
+}
+
+// mark is AckDrain or RequestRestart, once it is known whether the session exists.
+func (in *farInbox) mark(ctx context.Context, id string, m api.Message) error {
+	err := in.call(ctx, func() error {
+		ag, err := in.l.calls.inside(m.InsideRequest)
+		switch {
+		case err != nil:
+			return err
+		case ag.seen.Presence == plan.Unknown:
+			return fmt.Errorf("%s: %w", ag.name(), runtime.ErrBackendUnreachable)
+		case ag.seen.Presence == plan.Gone:
+			return fmt.Errorf("%s: %w", ag.name(), runtime.ErrSessionNotFound)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if m.Kind == api.MessageDrainAck {
+		err = in.l.calls.AckDrain(ctx, m.InsideRequest)
+	} else {
+		err = in.l.calls.RequestRestart(ctx, m.InsideRequest)
+	}
+	if err != nil {
+		return err
+	}
+	var commit *session.Commit
+	if err := in.do(ctx, func() { commit = in.take(id, in.store.Take(id)) }); err != nil {
+		return err
+	}
+	return in.saved(ctx, commit)
 }

@@ -51,6 +51,7 @@ type messages struct {
 	nudges      *nudgeQueue
 	waits       *waitList
 	completions *completions
+	far         *farInbox
 }
 
 // core is what all parts of a controller share. A part needs l only to reach
@@ -101,7 +102,7 @@ func makeLoop(o Options, store *session.Store) *loop {
 	l.audit = &audit{core: c, l: l, seen: map[string]*audited{}}
 	l.starts, l.stops = &starter{core: c, l: l}, &stops{core: c, l: l}
 	l.shutdown = &shutdown{core: c, l: l, result: make(chan error, 1), kill: make(chan struct{})}
-	l.messages = messages{nudges: &nudgeQueue{core: c, l: l}, waits: &waitList{core: c, l: l}, completions: &completions{core: c, l: l}}
+	l.messages = messages{nudges: &nudgeQueue{core: c, l: l}, waits: &waitList{core: c, l: l}, completions: &completions{core: c, l: l}, far: &farInbox{core: c, l: l}}
 	l.config, l.goal, l.report, l.calls = &configFile{core: c, l: l}, &goal{core: c, l: l}, &reports{core: c, l: l}, &calls{core: c, l: l}
 	return l
 }
@@ -125,6 +126,7 @@ func (l *loop) run(ctx context.Context) error {
 	l.observer.patrolAll()
 	l.events.subscribe()
 	l.completions.follow()
+	l.far.follow()
 	limit, stopLimit := l.limit()
 	defer stopLimit()
 	ctxDone, kill := ctx.Done(), l.o.Kill

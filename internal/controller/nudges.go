@@ -201,12 +201,17 @@ func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, e
 // prepare makes a nudge and saves it. It is delivered only once insert adds it to
 // the queue.
 func (q *nudgeQueue) prepare(ag *agentState, n session.Nudge, ttl time.Duration) (session.Nudge, *session.Commit) {
+	n = q.addressed(ag, n, ttl)
+	return n, q.store.SaveNudge(n)
+}
+
+// addressed makes a nudge for an agent.
+func (q *nudgeQueue) addressed(ag *agentState, n session.Nudge, ttl time.Duration) session.Nudge {
 	n.Agent = ag.name()
 	if !ag.foreign && (ag.seen.Presence == plan.Alive || ag.seen.Presence == plan.Zombie) {
 		n.SessionID, n.Epoch = ag.seen.Record.ID, ag.seen.Record.Epoch
 	}
-	n = q.store.NewNudge(n, ttl)
-	return n, q.store.SaveNudge(n)
+	return q.store.NewNudge(n, ttl)
 }
 
 // insert adds a nudge to the queue, ahead of those that were made later.

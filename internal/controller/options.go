@@ -16,6 +16,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/controller/outbox"
 	"gascity.dev/gc/runtime"
 )
 
@@ -43,6 +44,12 @@ type Options struct {
 	// Background reports background commands whose owners are idle-stopped or
 	// hosted by another provider; nil = their ends wait.
 	Background Background
+
+	// Outboxes returns the outboxes of the other machines that have sessions of a city:
+	// what programs there say to it. It is called from Run's own goroutine, first with City
+	// and again after each change of the config. A machine that stays must be the same
+	// value. nil = no other machine has any.
+	Outboxes func(*config.City) []outbox.Outbox
 
 	Log io.Writer // one line per event; nil = none
 	// Event is called for every event, in place of a line in the log, from Run's

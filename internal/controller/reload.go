@@ -127,6 +127,7 @@ func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
 		cf.err, cf.hint = "", ""
 		cf.o.City = c
 		cf.l.agents.setConfig(specs)
+		cf.l.far.follow()
 		cf.note(api.Event{Kind: api.EventConfigReloaded, Detail: api.CountAgents(len(cf.l.agents.order))})
 		cf.l.observer.patrolAll()
 	}

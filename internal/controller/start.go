@@ -32,6 +32,7 @@ func (sr *starter) begin(ag *agentState, why string) {
 		r.Restarted(now)
 	}
 	inst := agent.NewInstance(r.Epoch+1, now)
+	r.TokenBefore = r.Token
 	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
 	r.StartedWith, r.Host, r.Served, r.Finished = ag.spec.Hashes.Core, sr.o.ProviderName, false, false
 	r.NeedsLogin, r.Turns = false, 0

@@ -25,6 +25,8 @@ type Record struct {
 	Token   string    `json:"token,omitempty"`
 	Started time.Time `json:"started,omitzero"`
 
+	TokenBefore string `json:"tokenBefore,omitempty"` // of the incarnation before: its messages may still be under way
+
 	StartedWith string `json:"startedWith,omitempty"` // core hash of the newest incarnation
 
 	// The agent's own conversation, which a later start may resume.

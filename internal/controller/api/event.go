@@ -35,6 +35,7 @@ const (
 	EventQuestion       = "question"    // Why is "asked", or "gone" for one that was not seen answered
 	EventAnswered       = "answered"    // its question was answered: Detail, By
 	EventInterrupted    = "interrupted" // By
+	EventOutbox         = "outbox"      // a message from another machine: Why is "refused"
 )
 
 // EventKinds are all kinds, in the order of this file.
@@ -42,7 +43,7 @@ var EventKinds = []string{
 	EventController, EventConfigReloaded, EventConfigRejected, EventPool, EventStarting, EventStarted, EventAdopted,
 	EventStartFailed, EventWarning, EventAccepted, EventExited, EventCrashed, EventQuarantined, EventZombie, EventDraining,
 	EventDrainCancelled, EventStopping, EventRelaunched, EventOrphan, EventForeign, EventNudge, EventWait, EventCommand,
-	EventTurn, EventStatus, EventQuestion, EventAnswered, EventInterrupted,
+	EventTurn, EventStatus, EventQuestion, EventAnswered, EventInterrupted, EventOutbox,
 }
 
 // WhyEnds is the Why of a controller's last event.

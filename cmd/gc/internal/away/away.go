@@ -1,8 +1,10 @@
-// Package away is for commands in a session whose city is on another machine: what they
-// say to it goes into the outbox of this machine's multiplexer, which the city empties.
+// Package away is the way of one-way messages from a session to its city on another machine,
+// by the outbox of the multiplexer that the session runs in. It has both ends: [City] finds
+// out whether the city is elsewhere, and posts; [Outbox] is what the city's controller takes
+// the messages from.
 //
-// It finds out whether the city is elsewhere, and posts; it never reaches the city, so
-// nothing here gets an answer from it. Only the city finder of cmd/gc calls it.
+// A session never reaches its city through it, so no command gets an answer. Only cmd/gc
+// calls it.
 package away
 
 import (

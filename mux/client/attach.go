@@ -94,7 +94,7 @@ func (c *Client) AttachWhile(ctx context.Context, r api.AttachRequest, meanwhile
 		if resp != nil && resp.Body != nil && resp.StatusCode != http.StatusSwitchingProtocols {
 			return nil, replyError(resp)
 		}
-		return nil, unreachable(err)
+		return nil, c.unreachable(err)
 	}
 	ws.SetReadLimit(-1) // Read has its own, Next hands on a message in pieces
 	return &AttachConn{ws: ws, id: resp.Header.Get(api.SessionHeader), typed: readTyped(resp.Header)}, nil

@@ -19,6 +19,7 @@ import (
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/transport"
+	"gascity.dev/gc/mux/many"
 )
 
 // Client talks to one server over its socket, with connections kept alive. It
@@ -30,6 +31,8 @@ import (
 type Client struct {
 	paths   api.Paths
 	conns   transport.Transport
+	host    string    // of another machine, for errors
+	stream  io.Closer // that carries all connections; may be nil
 	watched watched
 	silent  atomic.Bool // the last request got no reply: the server was frozen
 }
@@ -70,9 +73,13 @@ func (c *Client) Stream(ctx context.Context) (net.Conn, error) {
 // Paths returns where the server lives; zero for a client of [NewClient].
 func (c *Client) Paths() api.Paths { return c.paths }
 
-// Close closes idle connections. It is idempotent and always returns nil.
+// Close closes idle connections, and all that [Host.Dial] made. It is idempotent and
+// always returns nil.
 func (c *Client) Close() error {
 	c.conns.CloseIdleConnections()
+	if c.stream != nil {
+		c.stream.Close()
+	}
 	return nil
 }
 
@@ -138,7 +145,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in any) (*http.Res
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, unreachable(err)
+		return nil, c.unreachable(err)
 	}
 	resp.Body = &watchedBody{resp.Body, done}
 	if resp.StatusCode/100 == 2 {
@@ -200,10 +207,17 @@ func (b *watchedBody) Close() error {
 }
 
 // unreachable is the error of a request without a reply.
-func unreachable(err error) error {
+func (c *Client) unreachable(err error) error {
 	var h *HostError
 	if errors.As(err, &h) {
 		return h // complete by itself; how the request failed adds nothing
+	}
+	var refused *many.Refused
+	if errors.As(err, &refused) && refused.Code == NoServer {
+		return &HostError{Host: c.host, Status: hostNoServer}
+	}
+	if c.host != "" {
+		return fmt.Errorf("%w: %s: %w", api.ErrUnreachable, c.host, err)
 	}
 	return fmt.Errorf("%w: %w", api.ErrUnreachable, err)
 }

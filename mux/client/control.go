@@ -29,7 +29,7 @@ func (c *Client) Control(ctx context.Context, name string) (net.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, unreachable(err)
+		return nil, c.unreachable(err)
 	}
 	if conn, ok := resp.Body.(net.Conn); ok && resp.StatusCode == http.StatusSwitchingProtocols {
 		return conn, nil

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,16 +20,17 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/sys"
+	"gascity.dev/gc/mux/many"
 	"golang.org/x/sys/unix"
 )
 
 // Host is another machine with a gc of its own, reached through a program such
 // as ssh that runs a command there and passes its standard streams on.
 //
-// Every connection is one run of `gc mux dial`. A [Client] keeps two idle ones, so
-// that its requests need no new process; an attachment has one of its own. Several
-// streams over one process would share its flow control: a terminal that does not read
-// would block every other request. With ControlMaster, ssh shares its connection.
+// A [Client] runs one `gc mux dial --many` there, which carries all of its connections
+// (package many). A gc that is too old for it gets one run of `gc mux dial` for each
+// connection, and the client keeps two idle ones. [Host.Stream] is for those who hold the
+// stream themselves, such as internal/link.
 type Host struct {
 	User string // empty: the program's choice
 	Name string
@@ -38,6 +41,8 @@ type Host struct {
 
 	// Bin is what gc is called there, a name on the PATH or a path; empty: gc.
 	Bin string
+
+	Version string // of this gc, for the gc there
 }
 
 // hostIdle is how many idle connections to a host a client keeps.
@@ -99,16 +104,85 @@ func (h Host) argv(words ...string) []string {
 }
 
 // Dial connects to the server of the host and requests its status. ErrNoServer if none
-// runs there; a *HostError if the program failed or found no gc.
-func (h Host) Dial(ctx context.Context) (*Client, error) { return h.connect(ctx, "mux", "dial") }
+// runs there; a *HostError if the program failed or found no gc. Closing the client ends
+// the program.
+func (h Host) Dial(ctx context.Context) (*Client, error) { return h.connect(ctx, false) }
 
 // Ensure is Dial, but starts a server if there is none.
-func (h Host) Ensure(ctx context.Context) (*Client, error) {
-	return h.connect(ctx, "mux", "dial", "--start")
+func (h Host) Ensure(ctx context.Context) (*Client, error) { return h.connect(ctx, true) }
+
+func (h Host) connect(ctx context.Context, start bool) (*Client, error) {
+	s, err := h.open(ctx)
+	if isTooOld(err) {
+		if start {
+			return h.connectEach(ctx, "mux", "dial", "--start")
+		}
+		return h.connectEach(ctx, "mux", "dial")
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := newClient(api.Paths{}, nil, func(ctx context.Context) (net.Conn, error) {
+		return s.Dial(ctx, MuxKind, MuxArgs{Start: start})
+	})
+	c.host, c.stream = h.String(), s
+	if _, err := c.Status(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
-func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
-	conn, err := h.dial(first...)
+// MuxKind is the kind of a connection of package many to the multiplexer's socket, and
+// MuxArgs are its arguments. NoServer is the code of the refusal if there is no server.
+const (
+	MuxKind  = "mux"
+	NoServer = "no_server"
+)
+
+// MuxArgs are the arguments of a connection of MuxKind.
+type MuxArgs struct {
+	Start bool `json:"start"` // a server if there is none
+}
+
+// open runs gc on the host and greets it.
+func (h Host) open(ctx context.Context) (*many.Session, error) {
+	rw, err := h.Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mine := many.Hello{Version: h.Version, OS: goruntime.GOOS, Arch: goruntime.GOARCH}
+	s, err := many.Open(ctx, rw, mine, many.Options{})
+	var failed *HostError
+	switch {
+	case err == nil || ctx.Err() != nil || errors.As(err, &failed):
+		return s, err
+	default:
+		return nil, fmt.Errorf("%w: %s: %w", api.ErrUnreachable, h, err)
+	}
+}
+
+// Stream runs gc on the host; the program's standard streams carry many connections,
+// once [many.Open] has greeted the gc there. Errors of Read and Write are a *HostError
+// if the program failed. Close ends it.
+func (h Host) Stream(context.Context) (io.ReadWriteCloser, error) {
+	c, err := h.dial("mux", "dial", "--many")
+	if err != nil {
+		return nil, err
+	}
+	c.always = true
+	return c, nil
+}
+
+// isTooOld reports whether the gc of a host does not know gc mux dial --many.
+func isTooOld(err error) bool {
+	var failed *HostError
+	return errors.As(err, &failed) && failed.Status == hostUsage && strings.Contains(failed.Output, "unknown flag")
+}
+
+// connectEach connects to a gc that is too old for many connections over one stream.
+func (h Host) connectEach(ctx context.Context, first ...string) (*Client, error) {
+	conn, err := h.dialConn(first...)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +192,7 @@ func (h Host) connect(ctx context.Context, first ...string) (*Client, error) {
 			conn = nil
 			return first, nil
 		}
-		return h.dial("mux", "dial")
+		return h.dialConn("mux", "dial")
 	})
 	c.conns.MaxIdle = hostIdle
 	if _, err := c.Status(ctx); err != nil {
@@ -153,8 +227,17 @@ func (h Host) Environ(ctx context.Context) ([]string, error) {
 	return environ, nil
 }
 
+// dialConn is dial for a connection to the server.
+func (h Host) dialConn(words ...string) (net.Conn, error) {
+	c, err := h.dial(words...)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // dial runs the words on the host; the program's standard streams are the connection.
-func (h Host) dial(words ...string) (net.Conn, error) {
+func (h Host) dial(words ...string) (*hostConn, error) {
 	ours, theirs, err := sys.SocketPair()
 	if err != nil {
 		return nil, err
@@ -197,6 +280,8 @@ type hostConn struct {
 	ended chan struct{} // closed when the program has ended and was collected
 	once  sync.Once
 	got   atomic.Bool // something was read
+
+	always bool // also an error after that is replaced by the program's
 }
 
 func (c *hostConn) Read(p []byte) (int, error) {
@@ -212,9 +297,10 @@ func (c *hostConn) Write(p []byte) (int, error) {
 	return n, c.why(err)
 }
 
-// why replaces the error of a connection that never worked by its program's output.
+// why replaces the error of a connection by its program's output: of one that never
+// worked, or always.
 func (c *hostConn) why(err error) error {
-	if err == nil || c.got.Load() || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
+	if err == nil || c.got.Load() && !c.always || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	select {
@@ -250,9 +336,10 @@ type HostError struct {
 	Output string // the last lines of its standard error
 }
 
-// Statuses of the remote command: gc's for "no server", and the shell's for a command
+// Statuses of the remote command: gc's for bad arguments and for "no server", and the shell's for a command
 // that is not found.
 const (
+	hostUsage    = 2
 	hostNoServer = 3
 	hostNoGC     = 127
 )

@@ -23,5 +23,5 @@ func (h Host) Shell(ctx context.Context) (ShellConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return conn.(*hostConn), nil
+	return conn, nil
 }

@@ -36,7 +36,11 @@ func (m *Mux) Remote() (*client.Host, error) {
 	if name == "" {
 		return nil, nil
 	}
-	return Resolve(name)
+	h, err := Resolve(name)
+	if err == nil {
+		h.Version = m.Version
+	}
+	return h, err
 }
 
 // Dial connects to the running server; it never starts one.

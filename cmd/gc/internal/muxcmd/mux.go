@@ -6,11 +6,8 @@ package muxcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +24,6 @@ import (
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
-	"gascity.dev/gc/runtime"
 )
 
 // commands is what the commands share.
@@ -248,70 +244,4 @@ func upgradeProgram(ctx context.Context, path string) (program, says string, err
 		return "", "", cli.Fail(cli.ExitUsage, program+" version must print its version", "%s: not a gc program for this machine", path)
 	}
 	return program, says, nil
-}
-
-type dialOptions struct {
-	start   bool
-	environ bool
-}
-
-func newDialCmd(a *commands) *cobra.Command {
-	var o dialOptions
-	cmd := &cobra.Command{
-		Use:   "dial",
-		Short: "Connect standard input and output to the server's socket",
-		Args:  cli.Exactly(0),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runDial(cmd.Context(), a, o) },
-	}
-	f := cmd.Flags()
-	f.BoolVar(&o.start, "start", false, "start a server if none is running")
-	f.BoolVar(&o.environ, "environ", false, "instead print the environment that a session here would inherit, as a JSON array")
-	return cli.Describe(cmd, `Copies bytes between its standard streams and the server of this machine until either
-end closes. --host runs it on the other machine. An HTTP client that can use a program as
-its connection can use the API through it (docs/api.md).`, `
-		ssh build.example gc mux dial
-		gc session list --host ssh://build.example`,
-		cli.Statuses{cli.ExitNotFound: "no server is running", cli.ExitCannotTell: ""})
-}
-
-func runDial(ctx context.Context, a *commands, o dialOptions) error {
-	if a.mux.URL != "" {
-		return cli.Fail(cli.ExitUsage, "GC_HOST is ignored, too", "mux dial only connects to the server of this machine")
-	}
-	if o.environ {
-		return json.NewEncoder(a.Out).Encode(runtime.Environment(os.Environ()))
-	}
-	paths, err := api.DefaultPaths(os.Getenv)
-	if err != nil {
-		return err
-	}
-	c, err := client.Dial(ctx, paths)
-	if o.start && host.IsNoServer(err) {
-		c, err = client.Ensure(ctx, paths, a.mux.Version)
-	}
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	conn, err := c.Stream(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return splice(a, conn)
-}
-
-// splice copies bytes both ways until the server closes the connection. It passes
-// on the end of the input.
-func splice(a *commands, conn net.Conn) error {
-	go func() { // lives until the process exits at the latest
-		_, _ = io.Copy(conn, a.In)
-		if c, ok := conn.(interface{ CloseWrite() error }); ok {
-			_ = c.CloseWrite()
-		}
-	}()
-	if _, err := io.Copy(a.Out, conn); err != nil {
-		return fmt.Errorf("mux dial: %w", err)
-	}
-	return nil
 }

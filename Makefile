@@ -72,6 +72,7 @@ vet:
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./...
 	$(GO) vet -tags agents ./test/agents
+	$(GO) vet -tags k8s,e2e ./internal/testenv/k8snode
 
 .PHONY: staticcheck
 staticcheck:
@@ -114,6 +115,10 @@ e2e: build ## real programs compared with tmux (tmux, vim, less, python3; with C
 .PHONY: e2e-agents
 e2e-agents: build ## real agents from npm without a network, on a terminal and over ACP (AGENT=claude for one, REPORT=docs/agents.md writes the table)
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents|ACP)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
+
+.PHONY: e2e-k8s
+e2e-k8s: build ## a real Kubernetes node (root; containerd, runc, containernetworking-plugins, busybox-static, iproute2; its first build takes 15 minutes of CPU)
+	$(GO) test -tags k8s,e2e -count=1 -p 1 -timeout 60m ./internal/testenv/k8snode
 
 .PHONY: soak
 soak: build ## long-running tests: kills of the server and of controllers, 10,000 nudges from eight writers, 200 MB of every hostile output (minutes)

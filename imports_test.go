@@ -50,6 +50,8 @@ var arrows = map[string][]string{
 	"internal/outcome":      {},
 	"internal/trim":         {},
 
+	"internal/testenv/k8snode": {"internal/testenv"},
+
 	"mux/keys":               {"internal/nearest"},
 	"mux/internal/statedir":  {"mux/api", "mux/internal/sys"},
 	"mux/keeper":             {"mux/api", "internal/fds", "mux/internal/statedir", "mux/internal/sys", "internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},

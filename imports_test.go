@@ -106,7 +106,7 @@ var arrows = map[string][]string{
 	"runtime/runtimefake": {"runtime"},
 	"runtime/runtimetest": {"internal/testenv", "internal/shell", "runtime", "runtime/driver", "runtime/runtimefake"},
 	"runtime/router":      {"runtime", "runtime/wrap", "runtime/driver"},
-	"runtime/native":      {"runtime", "runtime/driver", "internal/proctree", "mux/attach", "mux/client", "mux/api", "mux/keys", "internal/clock"},
+	"runtime/native":      {"runtime", "runtime/driver", "internal/spawn", "internal/staging", "internal/proctree", "mux/attach", "mux/client", "mux/api", "mux/keys", "internal/clock"},
 	"runtime/tmux":        {"internal/turn", "runtime", "runtime/driver", "internal/proctree", "internal/shell", "internal/clock"},
 	"runtime/exec":        {"internal/turn", "runtime", "runtime/driver", "internal/proctree", "internal/shell", "internal/clock"},
 	"runtime/exec/check":  {"runtime", "runtime/driver", "internal/shell"},
@@ -141,7 +141,7 @@ var arrows = map[string][]string{
 		"cmd/gc/internal/display", "internal/config", "internal/controller/outside", "internal/proctree", "internal/shell", "mux/api", "mux/client",
 	},
 	"cmd/gc/internal/backend": {
-		"cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "internal/config", "mux/client", "runtime", "runtime/acp", "runtime/exec", "runtime/native",
+		"cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "internal/config", "internal/proctree", "internal/spawn", "internal/staging", "mux/client", "runtime", "runtime/acp", "runtime/exec", "runtime/native",
 		"runtime/router", "runtime/runtimefake", "runtime/subprocess", "runtime/tmux", "runtime/wrap",
 	},
 	"cmd/gc/internal/background": {

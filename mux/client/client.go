@@ -34,6 +34,7 @@ type Client struct {
 	host    string    // of another machine, for errors
 	stream  io.Closer // that carries all connections; may be nil
 	watched watched
+	cheap   bool        // connections are cheap to open: a server that hangs can be probed
 	silent  atomic.Bool // the last request got no reply: the server was frozen
 }
 
@@ -50,7 +51,7 @@ const host = "mux"
 // newClient returns a client that connects with dial. It reuses first, the connection
 // over which the server was checked; it may be nil.
 func newClient(p api.Paths, first net.Conn, dial func(ctx context.Context) (net.Conn, error)) *Client {
-	c := &Client{paths: p, conns: transport.Transport{Dial: dial, MaxIdle: maxIdle}}
+	c := &Client{paths: p, cheap: p.Dir != "", conns: transport.Transport{Dial: dial, MaxIdle: maxIdle}}
 	if first != nil {
 		c.conns.Keep(first, firstTime)
 	}
@@ -62,6 +63,14 @@ func newClient(p api.Paths, first net.Conn, dial func(ctx context.Context) (net.
 // made with dial.
 func NewClient(dial func(ctx context.Context) (net.Conn, error)) *Client {
 	return newClient(api.Paths{}, nil, dial)
+}
+
+// NewShared is NewClient for streams that share a link to another machine, so that one is
+// cheap to open: a server there that hangs is ErrFrozen, as one of this machine.
+func NewShared(dial func(ctx context.Context) (net.Conn, error)) *Client {
+	c := NewClient(dial)
+	c.cheap = true
+	return c
 }
 
 // Stream returns a connection to the server's socket, for `gc mux dial`; the
@@ -155,10 +164,10 @@ func (c *Client) Do(ctx context.Context, method, path string, in any) (*http.Res
 	return nil, replyError(resp)
 }
 
-// watch ends a request to a server that hangs. For a server on another machine, the
-// program that connects to it does that.
+// watch ends a request to a server that hangs. If connections are not cheap, the program
+// that makes them does that.
 func (c *Client) watch(ctx context.Context, method, path string) (watched context.Context, done func()) {
-	if c.paths.Dir == "" {
+	if !c.cheap {
 		return ctx, func() {}
 	}
 	probe := c.probe

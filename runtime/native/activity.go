@@ -16,7 +16,9 @@ func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity,
 		return runtime.Activity{}, fmt.Errorf("activity of %s: %w", name, err)
 	}
 	out := activityOf(a)
+	out.Since = p.here(ctx, out.Since)
 	for _, s := range a.Sources {
+		s.Since = p.here(ctx, s.Since)
 		out.Sources = append(out.Sources, runtime.ActivitySource(s))
 	}
 	return out, nil
@@ -57,7 +59,9 @@ func (p *Provider) Activities(ctx context.Context, names []string) (map[string]r
 		if s.LastInput.After(last) {
 			last = s.LastInput
 		}
-		out[s.Name] = runtime.SessionActivity{Activity: activityOf(s.Activity), Last: last}
+		a := activityOf(s.Activity)
+		a.Since = p.here(ctx, a.Since)
+		out[s.Name] = runtime.SessionActivity{Activity: a, Last: p.here(ctx, last)}
 	}
 	return out, nil
 }

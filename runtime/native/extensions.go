@@ -61,13 +61,13 @@ func (p *Provider) AwaitFirstIdle(ctx context.Context, name string, cfg runtime.
 	return nil
 }
 
-// Box returns where commands beside the agent run: this machine, in the work dir and
-// with the environment of the session's leader.
+// Box returns where commands beside the agent run: on the session's machine, in the work
+// dir and with the environment of the session's leader.
 func (p *Provider) Box(ctx context.Context, name string) (dir string, env map[string]string, err error) {
 	info, err := p.live(ctx, name)
 	if err != nil {
 		return "", nil, err
 	}
-	env, err = driver.ProgramEnv(ctx, info.PID, "")
+	env, err = p.programEnv(ctx, info)
 	return info.WorkDir, env, err
 }

@@ -2,10 +2,12 @@ package native
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/attach"
 	"gascity.dev/gc/mux/client"
@@ -44,7 +46,7 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 	case err == nil && res.Reason == attach.Kicked:
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSentAway)
 	case err == nil && res.Reason == attach.Exited && t.Ended != nil:
-		t.Ended(orUnknown(res.Exit))
+		t.Ended(p.exit(ctx, res.Exit))
 		return nil
 	case err == nil:
 		return nil
@@ -76,9 +78,34 @@ func (p *Provider) nudgeNamed(ctx context.Context, name string, r api.NudgeReque
 	return got, nil
 }
 
-// nudge sends once. The error of a connection that is lost meanwhile says that the
-// text may have been typed.
+// nudgeAway is how long a machine that is cut off during a nudge may take to come back.
+const nudgeAway = 2 * time.Minute
+
+// nudge types a message once, however often it is sent: the server knows its id. After a
+// link to another machine was cut, the same nudge is asked for again, since only the server
+// can tell how far it came. The error of a connection that stays lost says that the text
+// may have been typed.
 func (p *Provider) nudge(ctx context.Context, id string, r api.NudgeRequest) (runtime.Receipt, error) {
+	r.ID = rand.Text()
+	begin := time.Now()
+	for {
+		got, err := p.nudgeOnce(ctx, id, r)
+		if p.o.Machine == nil || !errors.Is(err, runtime.ErrBackendUnreachable) || errors.Is(err, api.ErrFrozen) {
+			return got, err
+		}
+		if ctx.Err() != nil || time.Since(begin) > nudgeAway {
+			return got, fmt.Errorf("%w (the message may have been typed)", err)
+		}
+		if clock.Sleep(ctx, nudgeAgain) != nil {
+			return got, fmt.Errorf("%w (the message may have been typed)", err)
+		}
+	}
+}
+
+// nudgeAgain is the pause between attempts to hear from a nudge.
+const nudgeAgain = 250 * time.Millisecond
+
+func (p *Provider) nudgeOnce(ctx context.Context, id string, r api.NudgeRequest) (runtime.Receipt, error) {
 	c, err := p.Client(ctx)
 	if err != nil {
 		return runtime.Receipt{}, convert(err)
@@ -176,7 +203,7 @@ func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
 		return nil, fmt.Errorf("events: %w", convert(err))
 	}
 	out := make(chan runtime.Event, eventBuffer)
-	go pump(ctx, stream, out)
+	go p.pump(ctx, stream, out)
 	return out, nil
 }
 
@@ -185,7 +212,7 @@ func (p *Provider) Events(ctx context.Context) (<-chan runtime.Event, error) {
 const eventBuffer = 64
 
 // pump ends with ctx or the stream, and closes out: listeners then list again.
-func pump(ctx context.Context, stream *client.EventStream, out chan<- runtime.Event) {
+func (p *Provider) pump(ctx context.Context, stream *client.EventStream, out chan<- runtime.Event) {
 	defer close(out)
 	defer stream.Close()
 	for {
@@ -193,12 +220,12 @@ func pump(ctx context.Context, stream *client.EventStream, out chan<- runtime.Ev
 		if err != nil {
 			return
 		}
-		ev := runtime.Event{Session: e.Session, Time: e.Time}
+		ev := runtime.Event{Session: e.Session, Time: p.here(ctx, e.Time)}
 		switch e.Type {
 		case api.EventStarted:
 			ev.Kind = runtime.EventStarted
 		case api.EventExited:
-			ev.Kind, ev.Exit = runtime.EventExited, orUnknown(e.Exit)
+			ev.Kind, ev.Exit = runtime.EventExited, p.exit(ctx, e.Exit)
 		case api.EventNudged:
 			ev.Kind, ev.Text, ev.By = runtime.EventNudged, e.Text, actorOf(e.By)
 			if e.Receipt != nil {

@@ -15,7 +15,7 @@ const programGap = 300 * time.Millisecond
 
 // AwaitProgramGone implements runtime.ProgramWatcher, on this machine only.
 func (p *Provider) AwaitProgramGone(ctx context.Context, name string, names []string) error {
-	if p.o.Host != nil {
+	if p.o.Machine != nil {
 		return fmt.Errorf("watch the program of %s: %w", name, runtime.ErrUnsupported)
 	}
 	info, err := p.live(ctx, name)

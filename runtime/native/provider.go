@@ -25,13 +25,15 @@ import (
 
 // Options configure a Provider. The zero value means the user's own server.
 type Options struct {
-	Paths   api.Paths    // zero: mux.DefaultPaths of this process
-	Version string       // reported by a server that the provider starts
-	Host    *client.Host // the machine of the server; nil: this one, at Paths
+	Paths   api.Paths // zero: mux.DefaultPaths of this process
+	Version string    // reported by a server that the provider starts
+	Machine Machine   // of the sessions; nil: this one, with the server at Paths
 
 	// Environ is the environment from which sessions inherit variables; nil: this
-	// process's, or that of a command on Host.
+	// process's. Sessions on Machine inherit from that.
 	Environ []string
+
+	MakeWorkDir bool // on Machine: a work dir that does not exist is made before anything else
 
 	Sessions Sessions // which of the server's sessions exist for this provider
 
@@ -67,6 +69,7 @@ type Provider struct {
 	o Options
 
 	starts   driver.Starts
+	skew     skew
 	answered atomic.Int64 // when the server last answered, in ns since epoch
 
 	mu     sync.Mutex
@@ -92,21 +95,25 @@ var (
 // New returns a provider without starting or connecting anything. It fails if the
 // state directory cannot be determined.
 func New(o Options) (*Provider, error) {
-	if o.Paths == (api.Paths{}) && o.Host == nil {
+	if o.Paths == (api.Paths{}) && o.Machine == nil {
 		paths, err := api.DefaultPaths(os.Getenv)
 		if err != nil {
 			return nil, err
 		}
 		o.Paths = paths
 	}
-	if o.Environ == nil && o.Host == nil {
+	if o.Environ == nil && o.Machine == nil {
 		o.Environ = os.Environ()
 	}
 	if o.StopGrace <= 0 {
 		o.StopGrace = defaultGrace
 	}
 	p := &Provider{o: o}
-	p.Local = driver.NewLocal(driver.LocalSessions{Provider: "native", Grace: o.StopGrace, Box: p.Box, Tracked: p.tracked})
+	local := driver.LocalSessions{Provider: "native", Grace: o.StopGrace, Box: p.Box, Tracked: p.tracked}
+	if m := o.Machine; m != nil {
+		local.Run, local.Roots, local.End = p.runThere, p.rootsThere, p.endThere
+	}
+	p.Local = driver.NewLocal(local)
 	return p, nil
 }
 
@@ -136,8 +143,8 @@ func (p *Provider) Capabilities() runtime.Capabilities {
 // api.ErrNoServer.
 func (p *Provider) Client(ctx context.Context) (*client.Client, error) {
 	return p.connect(ctx, func(ctx context.Context) (*client.Client, error) {
-		if p.o.Host != nil {
-			return p.o.Host.Dial(ctx)
+		if p.o.Machine != nil {
+			return p.reach(ctx, false)
 		}
 		return client.Dial(ctx, p.o.Paths)
 	})
@@ -146,8 +153,8 @@ func (p *Provider) Client(ctx context.Context) (*client.Client, error) {
 // EnsureClient is Client, but starts a server if there is none.
 func (p *Provider) EnsureClient(ctx context.Context) (*client.Client, error) {
 	return p.connect(ctx, func(ctx context.Context) (*client.Client, error) {
-		if p.o.Host != nil {
-			return p.o.Host.Ensure(ctx)
+		if p.o.Machine != nil {
+			return p.reach(ctx, true)
 		}
 		return client.Ensure(ctx, p.o.Paths, p.o.Version)
 	})

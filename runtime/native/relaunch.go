@@ -3,6 +3,7 @@ package native
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
-	"gascity.dev/gc/runtime/driver"
 )
 
 // volatile reports whether programs set the variable themselves; a new program starts
@@ -45,11 +45,17 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 	if err != nil {
 		return err
 	}
-	was, err := driver.ProgramEnv(ctx, info.PID, "")
+	was, err := p.programEnv(ctx, info)
+	if errors.Is(err, runtime.ErrBackendUnreachable) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("%w: environment of the session: %w", runtime.ErrRelaunchUnsupported, err)
 	}
 	maps.DeleteFunc(was, volatile)
+	if p.o.Machine != nil {
+		cfg = abroad(cfg)
+	}
 	for k, v := range cfg.Env {
 		if v == "" {
 			delete(was, k)
@@ -62,7 +68,7 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 		env = append(env, k+"="+v)
 	}
 	cfg.WorkDir = info.WorkDir
-	line, err := driver.CommandLine(name, cfg)
+	line, err := p.commandLine(ctx, name, cfg)
 	if err != nil {
 		return err
 	}

@@ -95,9 +95,9 @@ func (p *Provider) GetLastActivity(ctx context.Context, name string) (time.Time,
 		return time.Time{}, fmt.Errorf("activity of %s: %w", name, err)
 	}
 	if info.LastInput.After(info.LastOutput) {
-		return info.LastInput, nil
+		return p.here(ctx, info.LastInput), nil
 	}
-	return info.LastOutput, nil
+	return p.here(ctx, info.LastOutput), nil
 }
 
 // CopyTo implements runtime.Provider.
@@ -109,10 +109,11 @@ func (p *Provider) CopyTo(ctx context.Context, name, src, relDst string) error {
 	if err != nil {
 		return fmt.Errorf("copy to %s: %w", name, err)
 	}
-	if p.o.Host != nil {
-		return fmt.Errorf("copy to %s on %s: %w", name, p.o.Host, runtime.ErrUnsupported)
+	copyTo := driver.CopyLocal
+	if p.o.Machine != nil {
+		copyTo = p.copyThere
 	}
-	if err := driver.CopyLocal(ctx, info.WorkDir, src, relDst); err != nil {
+	if err := copyTo(ctx, info.WorkDir, src, relDst); err != nil {
 		return fmt.Errorf("copy to %s: %w", name, err)
 	}
 	return nil
@@ -126,7 +127,11 @@ func (p *Provider) RunLive(ctx context.Context, name string, cfg runtime.Config)
 	} else if err != nil {
 		return fmt.Errorf("run live %s: %w", name, err)
 	}
-	driver.RunLive(ctx, name, cfg, nil, p.o.Report)
+	var run func(context.Context, string) error // nil: here
+	if p.o.Machine != nil {
+		run = (&starter{p: p, name: name, cfg: abroad(cfg)}).shellThere
+	}
+	driver.RunLive(ctx, name, cfg, run, p.o.Report)
 	return nil
 }
 
@@ -139,7 +144,7 @@ func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, er
 	if info.State == api.StateRunning {
 		return nil, nil
 	}
-	return orUnknown(info.Exit), nil
+	return p.exit(ctx, info.Exit), nil
 }
 
 // SetMeta implements runtime.Provider.

@@ -17,6 +17,9 @@ import (
 
 // Start implements runtime.Provider.
 func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) error {
+	if p.o.Machine != nil {
+		cfg = abroad(cfg)
+	}
 	s := &starter{p: p, name: name, cfg: cfg}
 	// The server itself refuses a name that is in use. It need not be asked first if
 	// nothing is done before the session is created, and the server answered
@@ -30,6 +33,9 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 		_, err := p.live(ctx, name)
 		return err
 	}, func() (bool, error) {
+		if err := s.makeWorkDir(ctx); err != nil {
+			return false, err
+		}
 		err := driver.RunStart(ctx, name, cfg, s.hooks())
 		return s.id != "", err
 	})
@@ -55,22 +61,22 @@ func (s *starter) prepares() bool {
 }
 
 func (s *starter) hooks() driver.Hooks {
-	return driver.Hooks{
+	h := driver.Hooks{
 		Create: s.create, Destroy: s.destroy, Ended: s.ended, Alive: s.alive,
 		Screen: s.screen, Changed: s.changed, Keys: s.keys, Nudge: s.nudge,
 		Report: s.p.o.Report, Limits: s.p.o.Limits,
 	}
+	if s.p.o.Machine != nil {
+		h.PreStart, h.Setup, h.Stage = s.shellThere, s.shellThere, s.stageThere
+	}
+	return h
 }
 
 func (s *starter) create(ctx context.Context) error {
-	if dir := s.cfg.WorkDir; dir != "" && s.p.o.Host == nil {
-		if info, err := os.Stat(dir); err != nil {
-			return fmt.Errorf("work dir: %w", err)
-		} else if !info.IsDir() {
-			return fmt.Errorf("work dir %s: not a directory", dir)
-		}
+	if err := s.checkWorkDir(ctx); err != nil {
+		return err
 	}
-	line, err := driver.CommandLine(s.name, s.cfg)
+	line, err := s.p.commandLine(ctx, s.name, s.cfg)
 	if err != nil {
 		return err
 	}
@@ -120,15 +126,36 @@ const (
 	provedTime = 50 * time.Millisecond // how long a server that answered is assumed to run
 )
 
+// checkWorkDir returns an error unless the work dir exists.
+func (s *starter) checkWorkDir(ctx context.Context) error {
+	dir := s.cfg.WorkDir
+	if dir == "" {
+		return nil
+	}
+	if s.p.o.Machine != nil {
+		_, err := s.p.o.Machine.Dir(ctx, dir, false)
+		return away(err)
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("work dir: %w", err)
+	} else if !info.IsDir() {
+		return fmt.Errorf("work dir %s: not a directory", dir)
+	}
+	return nil
+}
+
 // make creates the session.
 func (s *starter) make(ctx context.Context, c *client.Client, line string) error {
-	environ, err := s.environ(ctx)
-	if err != nil {
-		return convert(err)
+	environ, base := s.p.o.Environ, s.cfg.BaseEnv
+	if s.p.o.Machine != nil {
+		var err error
+		if environ, base, err = s.inheritThere(ctx); err != nil {
+			return convert(err)
+		}
 	}
 	info, err := c.Create(ctx, api.CreateRequest{
 		ID: sessionID(s.cfg.Env), Name: s.name, Command: line, WorkDir: s.cfg.WorkDir,
-		Env:  runtime.Environment(environ, s.cfg.BaseEnv, s.cfg.Env),
+		Env:  runtime.Environment(environ, base, s.cfg.Env),
 		Cols: s.cfg.Cols, Rows: s.cfg.Rows,
 		ScrollbackLines: s.cfg.ScrollbackLines, ScrollbackBytes: s.cfg.ScrollbackBytes,
 		ReadyPrefix: s.cfg.ReadyPromptPrefix, StatusRules: s.cfg.StatusRules, Composer: s.cfg.Composer,
@@ -140,14 +167,6 @@ func (s *starter) make(ctx context.Context, c *client.Client, line string) error
 	}
 	s.id = info.ID
 	return nil
-}
-
-// environ returns the environment from which the session inherits.
-func (s *starter) environ(ctx context.Context) ([]string, error) {
-	if s.p.o.Environ == nil && s.p.o.Host != nil {
-		return s.p.o.Host.Environ(ctx)
-	}
-	return s.p.o.Environ, nil
 }
 
 // limits converts the resource limits of a config.
@@ -187,7 +206,18 @@ func (s *starter) ended(ctx context.Context) (*runtime.Exit, error) {
 	case info.State == api.StateRunning:
 		return nil, nil
 	}
-	return orUnknown(info.Exit), nil
+	return s.p.exit(ctx, info.Exit), nil
+}
+
+// exit returns an exit with its time on this machine's clock, or an unknown one for nil.
+func (p *Provider) exit(ctx context.Context, e *runtime.Exit) *runtime.Exit {
+	e = orUnknown(e)
+	if p.o.Machine != nil {
+		here := *e
+		here.Time = p.here(ctx, e.Time)
+		return &here
+	}
+	return e
 }
 
 // orUnknown returns e, or an unknown exit for nil.

@@ -21,7 +21,6 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/sessionop"
 	"gascity.dev/gc/internal/config"
-	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/acp"
 	"gascity.dev/gc/runtime/exec"
@@ -353,11 +352,6 @@ func (s *Set) construct(c Choice, city string) (runtime.Provider, error) {
 		return nil, cli.Fail(cli.ExitUsage, "valid values: "+strings.Join(append(providerNames(), ExecPrefix+"<script>"), ", "), "%s %q (from %s)", what, c.Name, c.Origin)
 	}
 	return make(s, city)
-}
-
-// Remote returns the provider of another machine's sessions.
-func (s *Set) Remote(h *client.Host) (runtime.Provider, error) {
-	return native.New(native.Options{Version: s.Version, Report: s.startStep, Host: h})
 }
 
 // The providers that route to others.

@@ -76,7 +76,7 @@ func runConfigCheck(a *app, asJSON bool) error {
 			r.Warnings = append(r.Warnings, p.String()+hintBehind(p.Hint))
 		}
 		var specs []*agent.Spec
-		if specs, err = agent.Build(city, agent.BuildOptions{Environ: os.Environ()}); err == nil {
+		if specs, err = agent.Build(city, agent.BuildOptions{Environ: os.Environ(), Provider: backend.SelectedIn(city).Override()}); err == nil {
 			err = startProblems(a.providers, city, specs)
 		}
 	}

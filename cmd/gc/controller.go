@@ -28,7 +28,7 @@ func newControllerCmd(a *app) *cobra.Command {
 		Hidden: true,
 		RunE: cli.Graceful(func(cmd *cobra.Command, _ []string) error {
 			return controller.Child(cmd.Context(), func() (controller.Options, error) {
-				o, err := a.controllerOptions()
+				o, err := a.startOptions()
 				if err == nil {
 					err = mayRun(o.City)
 				}
@@ -65,6 +65,16 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		City: city, Provider: p, ProviderName: c.Name, Background: &commands{}, Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: claimsDir(),
 		Build: build,
 	}, nil
+}
+
+// startOptions are controllerOptions for a controller that starts agents: every agent
+// must run where GC_SESSION puts it.
+func (a *app) startOptions() (controller.Options, error) {
+	o, err := a.controllerOptions()
+	if err == nil {
+		o.Build.Provider = backend.SelectedIn(o.City).Override()
+	}
+	return o, err
 }
 
 // checkMuxDir fails if the city needs a mux server and none can run; otherwise

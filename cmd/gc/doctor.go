@@ -124,6 +124,7 @@ func checkCity(ctx context.Context, a *app, f *outside.Findings) error {
 	if err != nil {
 		return err
 	}
+	build.Provider = c.Override()
 	f.List = append(f.List, outside.Diagnose(ctx, dir, p, build)...)
 	return nil
 }

@@ -156,7 +156,7 @@ func runStart(ctx context.Context, a *app, o startOptions) error {
 			return err
 		}
 	}
-	opts, err := a.controllerOptions()
+	opts, err := a.startOptions()
 	if err != nil {
 		return err
 	}

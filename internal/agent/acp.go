@@ -22,20 +22,30 @@ func (s *Spec) OverACP() bool { return s.HostedBy(s.Resolved.Session) == config.
 // addACP sets how the agent is hosted over ACP, with the MCP servers: what belongs to
 // the fingerprint.
 func (s *Spec) addACP(cfg *runtime.Config, o BuildOptions) error {
-	if err := s.addServers(cfg, o); err != nil || !s.OverACP() {
+	if err := s.addServers(cfg, o); err != nil {
 		return err
+	}
+	over := s.OverACP()
+	if !over && (o.Provider == "" || s.HostedBy(o.Provider) != config.HostACP) {
+		return nil
 	}
 	a, err := s.acp()
 	if err != nil {
 		return err
 	}
-	if a == nil { // hybrid: config cannot check it without the session's name
+	if a == nil { // config cannot check it: hybrid depends on the session's name
+		help := `add acp_command = "PROGRAM ARGS" to the agent or its provider`
+		if !over {
+			help += ", or unset GC_SESSION"
+		}
 		return &StartError{
 			Msg:  fmt.Sprintf("its session %s is hosted over acp, but there is no acp_command", s.Session),
-			Help: `add acp_command = "PROGRAM ARGS" to the agent or its provider`, Key: "acp_command",
+			Help: help, Key: "acp_command",
 		}
 	}
-	cfg.ACP = a
+	if over {
+		cfg.ACP = a
+	}
 	return nil
 }
 

@@ -52,6 +52,8 @@ type BuildOptions struct {
 	Environ []string // environment of the city's starter, "K=V"
 	Bin     string   // the gc program, for GC_BIN
 	Record  bool     // record the sessions
+
+	Provider string // hosts the city, if not the config's: GC_SESSION
 }
 
 // Name returns the agent's qualified name.

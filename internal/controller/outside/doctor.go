@@ -4,6 +4,7 @@
 package outside
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (d *doctor) config(dir string, o agent.BuildOptions) []*agent.Spec {
 		}
 		return nil
 	case err != nil:
-		d.Fail("config", "gc init makes a city", "%v", err)
+		d.Fail("config", cmp.Or(api.Hint(err), "gc init makes a city"), "%v", err)
 		return nil
 	}
 	d.OK("config", "%s: %s", c.File, api.CountAgents(len(specs)))

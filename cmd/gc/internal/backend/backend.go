@@ -209,6 +209,15 @@ type Choice struct {
 	routed bool   // it is a router's backend
 }
 
+// Override is the provider that the environment names instead of the config's, ""
+// without one.
+func (c Choice) Override() string {
+	if c.Origin != FromEnv {
+		return ""
+	}
+	return c.Name
+}
+
 // ExecPrefix selects a session script.
 const ExecPrefix = "exec:"
 

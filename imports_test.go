@@ -76,6 +76,7 @@ var arrows = map[string][]string{
 	"mux/internal/transport": {},
 
 	"internal/status":  {"vt", "internal/rule"},
+	"internal/link":    {"mux/many", "internal/clock"},
 	"internal/far":     {"mux/api", "mux/client", "mux/many", "internal/environ", "internal/proctree", "internal/spawn", "internal/staging", "internal/clock"},
 	"internal/process": {"store", "internal/delivery", "internal/clock"},
 	"mux":              {"mux/keeper", "mux/server"},

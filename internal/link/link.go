@@ -1,0 +1,272 @@
+// Package link holds one byte stream to another machine, and makes it again when it is
+// lost.
+//
+// A [Link] opens the stream on first use and keeps it for all who dial over it; it does not
+// know what opens the stream (ssh, a pod's exec) nor what the connections carry. While the
+// stream is not there, every Dial fails at once with [ErrAway] and the reason: nobody
+// waits for a machine that is away, and nothing is known about it. The controller holds one
+// for each host, and cmd/gc/internal/backend makes them.
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/mux/many"
+)
+
+// Opener opens a byte stream to the far side of many. Closing it ends a blocked Read.
+type Opener func(ctx context.Context) (io.ReadWriteCloser, error)
+
+// Times of a link.
+const (
+	firstDelay = 200 * time.Millisecond // before the first attempt after a loss; doubled by each
+	lastDelay  = 30 * time.Second
+	firstWait  = 10 * time.Second // of a Dial, for the first attempt ever
+	openLimit  = 30 * time.Second // of one attempt
+	steady     = 10 * time.Second // a stream that lasted so long starts the delays over
+	pingEvery  = 30 * time.Second
+	pingLimit  = 15 * time.Second
+)
+
+// Where a link is.
+const (
+	Idle = "idle" // not used yet, or its first attempt is not over
+	Up   = "up"
+	Away = "away"
+)
+
+// State describes a link.
+type State struct {
+	Is    string // Idle, Up or Away
+	Since time.Time
+	Err   error         // why it is away
+	Peer  many.Hello    // of the last stream
+	RTT   time.Duration // of the last ping; 0 before it
+}
+
+// ErrAway matches the error of a Dial while the machine is away.
+var ErrAway = errors.New("away")
+
+// AwayError is why a machine is away.
+type AwayError struct {
+	Since time.Time
+	Err   error
+	text  string
+}
+
+// Error is the reason.
+func (e *AwayError) Error() string { return "not connected: " + e.text }
+
+// Unwrap returns ErrAway and the reason.
+func (e *AwayError) Unwrap() []error { return []error{ErrAway, e.Err} }
+
+// Link is one held stream. It is safe for concurrent use.
+type Link struct {
+	name string
+	open Opener
+	mine many.Hello
+
+	sleep func(ctx context.Context, d time.Duration) error
+	start sync.Once
+	life  context.Context
+	end   context.CancelFunc
+	ended sync.WaitGroup
+
+	mu      sync.Mutex
+	state   State
+	session *many.Session           // while Up
+	tried   chan struct{}           // closed when the first attempt is over
+	watch   map[chan State]struct{} // each with room for the newest state
+}
+
+// New returns a link that is not opened yet; the name is for errors.
+func New(name string, open Opener, mine many.Hello) *Link {
+	l := &Link{
+		name: name, open: open, mine: mine, sleep: clock.Sleep,
+		state: State{Is: Idle, Since: time.Now()},
+		tried: make(chan struct{}), watch: map[chan State]struct{}{},
+	}
+	l.life, l.end = context.WithCancel(context.Background())
+	return l
+}
+
+// String is the name of the link.
+func (l *Link) String() string { return l.name }
+
+// Dial opens a connection over the stream, as many.Session.Dial. While the machine is away
+// it fails at once; the first Dial waits at most 10 s for the stream. ErrAway.
+func (l *Link) Dial(ctx context.Context, kind string, args any) (net.Conn, error) {
+	l.start.Do(func() { l.ended.Go(l.run) })
+	first := time.NewTimer(firstWait)
+	defer first.Stop()
+	select {
+	case <-l.tried:
+	case <-first.C:
+		return nil, l.away(errors.New("the first connection takes long"))
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	l.mu.Lock()
+	session, reason := l.session, l.state.Err
+	l.mu.Unlock()
+	if session == nil {
+		return nil, l.away(reason)
+	}
+	conn, err := session.Dial(ctx, kind, args)
+	if ended := session.Err(); err != nil && ended != nil {
+		return nil, l.away(ended)
+	}
+	return conn, err
+}
+
+// away is the error for a reason.
+func (l *Link) away(reason error) error {
+	return &AwayError{Since: l.State().Since, Err: reason, text: strings.TrimPrefix(reason.Error(), l.name+": ")}
+}
+
+// State describes the link now.
+func (l *Link) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state
+}
+
+// Changes returns a channel with the current state, and the newest after each change. It
+// is closed when ctx ends. It does not open the stream.
+func (l *Link) Changes(ctx context.Context) <-chan State {
+	c := make(chan State, 1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c <- l.state
+	l.watch[c] = struct{}{}
+	context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.watch, c)
+		close(c)
+	})
+	return c
+}
+
+// errClosed is why a closed link is away.
+var errClosed = errors.New("closed")
+
+// Close ends the stream and its connections; the link is away for ever.
+func (l *Link) Close() error {
+	l.start.Do(func() { l.ended.Go(l.run) }) // so that a later Dial fails
+	l.end()
+	l.ended.Wait()
+	return nil
+}
+
+// run opens the stream, again and again, until the link is closed.
+func (l *Link) run() {
+	for failures := 0; ; {
+		s, err := l.connect()
+		if err == nil {
+			begun := time.Now()
+			err = l.hold(s)
+			if time.Since(begun) >= steady {
+				failures = 0
+			}
+		}
+		if l.life.Err() != nil {
+			err = errClosed
+		}
+		l.set(nil, State{Is: Away, Since: time.Now(), Err: err})
+		if l.life.Err() != nil || l.sleep(l.life, delay(failures)) != nil {
+			l.set(nil, State{Is: Away, Since: time.Now(), Err: errClosed})
+			return
+		}
+		failures++
+	}
+}
+
+// delay is how long to wait after so many failures in a row: half of it is random, so
+// that many links that were lost at once do not return at once.
+func delay(failures int) time.Duration {
+	d := lastDelay
+	if failures < 8 {
+		d = min(d, firstDelay<<failures)
+	}
+	return d/2 + rand.N(d/2)
+}
+
+// connect opens and greets.
+func (l *Link) connect() (*many.Session, error) {
+	ctx, cancel := context.WithTimeoutCause(l.life, openLimit, errors.New("connecting took longer than "+openLimit.String()))
+	defer cancel()
+	rw, err := l.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return many.Open(ctx, rw, l.mine, many.Options{})
+}
+
+// hold publishes the stream until it ends, and returns why.
+func (l *Link) hold(s *many.Session) error {
+	defer s.Close()
+	l.set(s, State{Is: Up, Since: time.Now(), Peer: s.Peer()})
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		ctx, cancel := context.WithTimeout(l.life, pingLimit)
+		rtt, err := s.Ping(ctx)
+		cancel()
+		if err == nil {
+			l.measured(rtt)
+		}
+		select {
+		case <-s.Done():
+			return s.Err()
+		case <-l.life.Done():
+			return errClosed
+		case <-tick.C:
+		}
+	}
+}
+
+// set publishes a state. A link that stays away keeps the time when it went.
+func (l *Link) set(s *many.Session, to State) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if to.Is == Away {
+		to.Peer = l.state.Peer
+		if l.state.Is == Away {
+			to.Since = l.state.Since
+		}
+	}
+	l.session, l.state = s, to
+	l.publish()
+	select {
+	case <-l.tried:
+	default:
+		close(l.tried)
+	}
+}
+
+func (l *Link) measured(rtt time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.RTT = rtt
+	l.publish()
+}
+
+// publish replaces the state that a watcher has not taken yet. The lock is held.
+func (l *Link) publish() {
+	for c := range l.watch {
+		select {
+		case <-c:
+		default:
+		}
+		c <- l.state
+	}
+}

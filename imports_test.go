@@ -134,7 +134,8 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/acplog":      {"cmd/gc/internal/display", "internal/acp/transcript", "internal/clock"},
 	"cmd/gc/internal/display":     {},
 	"cmd/gc/internal/host":        {"cmd/gc/internal/cli", "internal/hosts", "internal/shell", "mux/api", "mux/client"},
-	"cmd/gc/internal/hostcmd":     {"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "internal/hosts", "internal/hosts/install", "mux/client"},
+	"cmd/gc/internal/hostcmd":     {"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "cmd/gc/internal/hostcheck", "cmd/gc/internal/report", "internal/controller/outside", "internal/hosts", "internal/hosts/install", "mux/client"},
+	"cmd/gc/internal/hostcheck":   {"cmd/gc/internal/cli", "cmd/gc/internal/host", "internal/controller/outside", "internal/far", "internal/hosts", "internal/hosts/install", "mux/client", "mux/many"},
 	"cmd/gc/internal/citylog": {
 		"cmd/gc/internal/display", "cmd/gc/internal/follow", "cmd/gc/internal/words", "internal/controller/api", "mux/api", "mux/client", "runtime",
 	},
@@ -154,7 +155,7 @@ var arrows = map[string][]string{
 		"mux/api", "mux/client", "mux/many", "runtime",
 	},
 	"cmd/gc/internal/opcmd":  {"cmd/gc/internal/backend", "cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "runtime/exec/check"},
-	"cmd/gc/internal/report": {"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/words", "internal/controller/api"},
+	"cmd/gc/internal/report": {"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/words", "internal/controller/api", "internal/controller/outside"},
 	"cmd/gc/internal/words":  {"cmd/gc/internal/display", "internal/controller/api", "mux/api", "runtime"},
 	"cmd/gc/internal/cli":    {"cmd/gc/internal/display", "internal/agent", "internal/config", "internal/controller/api", "internal/nearest", "internal/trust", "mux/api", "mux/attach", "mux/keys", "runtime"},
 	"cmd/gc-mcp":             {"internal/mcp", "mux/client", "mux/api"},

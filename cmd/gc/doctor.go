@@ -2,17 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
-	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/doctor"
+	"gascity.dev/gc/cmd/gc/internal/hostcheck"
+	"gascity.dev/gc/cmd/gc/internal/report"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/outside"
 )
@@ -33,8 +32,8 @@ func newDoctorCmd(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: ok and findings, each with level, about, text and hint")
 	return cli.Describe(cmd, `Checks your environment, the multiplexer with its directory and sockets, the session
-providers, and, in a city, its config, directories, controller, database and agents.
-It starts and changes nothing.`, `
+providers, the registered hosts (gc host), and, in a city, its config, directories,
+controller, database and agents. It starts and changes nothing.`, `
 		gc doctor
 		gc doctor --json | jq -r '.findings[] | select(.level == "problem").text'`,
 		cli.Statuses{cli.ExitOK: "no problems (there may be warnings)", cli.ExitFailure: "problems found"})
@@ -42,16 +41,18 @@ It starts and changes nothing.`, `
 
 func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	a.providers.LooksOnly = true
-	f, ofMux, ofCity := &outside.Findings{}, &outside.Findings{}, &outside.Findings{}
+	f, ofMux, ofHosts, ofCity := &outside.Findings{}, &outside.Findings{}, &outside.Findings{}, &outside.Findings{}
 	doctor.Environment(f)
-	var mux sync.WaitGroup // concurrently: a hanging server takes a while
-	mux.Go(func() { doctor.Mux(ctx, ofMux, version) })
+	var slow sync.WaitGroup // concurrently: what hangs takes a while
+	slow.Go(func() { doctor.Mux(ctx, ofMux, version) })
+	slow.Go(func() { hostcheck.Registered(ctx, ofHosts, version) })
 	err := checkCity(ctx, a, ofCity)
-	mux.Wait()
+	slow.Wait()
 	if err != nil {
 		return err
 	}
 	f.List = append(f.List, ofMux.List...)
+	f.List = append(f.List, ofHosts.List...)
 	doctor.Providers(f)
 	f.List = append(f.List, ofCity.List...)
 	r := doctorReport{OK: true, Findings: f.List}
@@ -61,42 +62,12 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	if asJSON {
 		err = a.PrintJSON(r)
 	} else {
-		err = r.print(&a.Console)
+		err = report.Findings(&a.Console, r.Findings)
 	}
 	if err != nil || r.OK {
 		return err
 	}
 	return cli.Quiet(cli.ExitFailure)
-}
-
-// print prints one line per finding, wrapped on a terminal, with its hint
-// below.
-func (r *doctorReport) print(c *cli.Console) error {
-	wide, problems, warnings := 0, 0, 0
-	for _, f := range r.Findings {
-		wide = max(wide, len([]rune(display.Line(f.About))))
-	}
-	var b strings.Builder
-	for _, f := range r.Findings {
-		about := display.Line(f.About)
-		margin := "\n" + strings.Repeat(" ", wide+len("problem")+4)
-		text := strings.Join(display.Wrap(display.Line(f.Text), c.Width()-len(margin)+1), margin)
-		fmt.Fprintf(&b, "%-7s  %s%s  %s\n", f.Level, about, strings.Repeat(" ", wide-len([]rune(about))), text)
-		if f.Hint != "" {
-			fmt.Fprintf(&b, "%-7s  %-*s  hint: %s\n", "", wide, "", display.Line(cli.Named(f.Hint)))
-		}
-		switch f.Level {
-		case outside.LevelFail:
-			problems++
-		case outside.LevelWarn:
-			warnings++
-		}
-	}
-	if _, err := fmt.Fprint(c.Out, b.String()); err != nil {
-		return err
-	}
-	fmt.Fprintf(c.Err, "%s, %s\n", display.Count(problems, "problem"), display.Count(warnings, "warning"))
-	return nil
 }
 
 // checkCity checks the city, if there is one.

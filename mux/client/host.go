@@ -407,5 +407,5 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.buf))
+	return strings.TrimSpace(strings.ReplaceAll(string(t.buf), "\r\n", "\n"))
 }

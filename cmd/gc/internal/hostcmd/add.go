@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/hostcheck"
 	"gascity.dev/gc/internal/hosts"
 	"gascity.dev/gc/mux/client"
 )
@@ -78,11 +79,11 @@ func look(ctx context.Context, a *commands, h *hosts.Host, at client.Host) error
 	progress.Show("connecting to " + h.URL)
 	defer progress.Clear()
 	at.Program = os.Getenv("GC_SSH")
-	s, err := shell(ctx, &at)
+	s, err := hostcheck.Shell(ctx, &at)
 	if err != nil {
 		return err
 	}
 	m := s.Machine()
-	h.Check, h.Bin = found(m), remembered(m)
+	h.Check, h.Bin = found(m), hostcheck.Remembered(m)
 	return s.Close()
 }

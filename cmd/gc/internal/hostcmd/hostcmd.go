@@ -6,10 +6,11 @@ package hostcmd
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,9 +18,9 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/host"
+	"gascity.dev/gc/cmd/gc/internal/hostcheck"
 	"gascity.dev/gc/internal/hosts"
 	"gascity.dev/gc/internal/hosts/install"
-	"gascity.dev/gc/mux/client"
 )
 
 // commands is what the commands share.
@@ -43,6 +44,7 @@ program. docs/hosts.md describes the whole way.`, `
 		gc session new job --host build -- make -j64`,
 		[]cli.Entry{
 			{Name: "add", Make: func() *cobra.Command { return newAddCmd(a) }},
+			{Name: "check", Make: func() *cobra.Command { return newCheckCmd(a) }},
 			{Name: "list", Make: func() *cobra.Command { return newListCmd(a) }},
 			{Name: "install", Make: func() *cobra.Command { return newInstallCmd(a) }},
 			{Name: "remove", Make: func() *cobra.Command { return newRemoveCmd(a) }},
@@ -146,60 +148,19 @@ func completeFirst(cmd *cobra.Command, args []string, prefix string) ([]string, 
 	return host.Complete(cmd, args, prefix)
 }
 
-// answerLimit is how long a machine may take to answer, with the questions that ssh
-// may ask on a terminal.
-const answerLimit = time.Minute
-
-// homeBin is where gc host install puts gc, which is often not on the PATH of a
-// command over ssh.
-func homeBin() string { return "~/.local/bin/" + cli.Program }
-
-// shell opens a sh on a host and asks it about the machine.
-func shell(ctx context.Context, h *client.Host) (*install.Shell, error) {
-	late := cli.Fail(cli.ExitCannotTell, "try it by hand: ssh "+h.Name, "%s: no answer within %s", h, answerLimit)
-	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, late)
-	defer cancel()
-	conn, err := h.Shell(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s, err := install.Open(ctx, conn, words()...)
-	var none *install.NoShellError
-	if errors.As(err, &none) {
-		return nil, cli.Fail(cli.ExitCannotTell, none.Hint(), "%s: %w", h, err)
-	}
-	return s, err
-}
-
-// words are what gc may be called on another machine.
-func words() []string {
-	if bin := os.Getenv("GC_HOST_BIN"); bin != "" {
-		return []string{bin}
-	}
-	return []string{cli.Program, homeBin()}
-}
-
-// remembered is the path of gc that the registry keeps: none if its name suffices.
-func remembered(m install.Machine) string {
-	if m.Version() == "" || m.Bin == cli.Program {
-		return ""
-	}
-	return m.GC
+// without removes the names that are given; each has its URL behind a tab.
+func without(names, given []string) []string {
+	return slices.DeleteFunc(names, func(n string) bool {
+		name, _, _ := strings.Cut(n, "\t")
+		return slices.Contains(given, name)
+	})
 }
 
 // found is what a shell's answers say about a machine.
 func found(m install.Machine) *hosts.Check {
 	c := &hosts.Check{At: time.Now().UTC().Truncate(time.Second), Version: m.Version(), OS: m.OS, Arch: m.Arch}
 	if c.Version == "" {
-		c.Problem = noGC(m)
+		c.Problem = hostcheck.NoGC(m)
 	}
 	return c
-}
-
-// noGC says why a machine has no gc that can be used.
-func noGC(m install.Machine) string {
-	if m.GC == "" {
-		return "there is no gc"
-	}
-	return m.GC + " is another program"
 }

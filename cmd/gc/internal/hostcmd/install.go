@@ -14,6 +14,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/host"
+	"gascity.dev/gc/cmd/gc/internal/hostcheck"
 	"gascity.dev/gc/internal/hosts"
 	"gascity.dev/gc/internal/hosts/install"
 	"gascity.dev/gc/mux/client"
@@ -36,7 +37,7 @@ func newInstallCmd(a *commands) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.to, "to", homeBin(), "install it at this `PATH` there")
+	f.StringVar(&o.to, "to", hostcheck.HomeBin(), "install it at this `PATH` there")
 	f.StringVar(&o.from, "from", "", "install this `FILE`")
 	return cli.Describe(cmd, `Copies gc to a registered host or a URL, which needs no gc and no other tool than sh
 and a program for SHA-256. It sends this program if the machine has its platform, else
@@ -65,7 +66,7 @@ func Install(ctx context.Context, c *cli.Console, version, name string, h *clien
 	progress := display.NewProgress(c.Err)
 	progress.Show("connecting to " + h.String())
 	defer progress.Clear()
-	s, err := shell(ctx, h)
+	s, err := hostcheck.Shell(ctx, h)
 	if err != nil {
 		return install.Result{}, err
 	}

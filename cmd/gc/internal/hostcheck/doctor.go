@@ -1,0 +1,56 @@
+package hostcheck
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"gascity.dev/gc/internal/controller/outside"
+	"gascity.dev/gc/internal/hosts"
+)
+
+// doctorLimit is how long gc doctor waits for the machines.
+const doctorLimit = 5 * time.Second
+
+// Registered adds what it finds about the registered machines: one line for each that
+// is well. A machine that is not reached is a warning: it may be switched off.
+func Registered(ctx context.Context, found *outside.Findings, version string) {
+	r, err := hosts.Default(os.Getenv)
+	if err != nil {
+		return // the mux reports an environment without HOME
+	}
+	list, err := r.List()
+	if err != nil {
+		found.Fail("hosts", "correct the file, or move it away and add the hosts again", "%v", err)
+		return
+	}
+	names := make([]string, len(list))
+	for i, h := range list {
+		names[i] = h.Name
+	}
+	reports, err := All(ctx, version, names, doctorLimit)
+	if err != nil {
+		found.Fail("hosts", "gc host check", "%v", err)
+		return
+	}
+	for _, one := range reports {
+		summarize(found, one)
+	}
+}
+
+func summarize(found *outside.Findings, r *Report) {
+	about, well := "host "+r.Name, true
+	for _, f := range r.Findings {
+		if f.Level == outside.LevelOK {
+			continue
+		}
+		well = false
+		if f.About = about; !r.Reached {
+			f.Level = outside.LevelWarn
+		}
+		found.List = append(found.List, f)
+	}
+	if well && r.Facts != nil {
+		found.OK(about, "reached: gc %s on %s/%s", r.Facts.Version, r.Facts.OS, r.Facts.Arch)
+	}
+}

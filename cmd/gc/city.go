@@ -57,7 +57,7 @@ func (f *cityFinder) tell(ctx context.Context, m cityapi.Message, say func(*city
 	if !far.Far() {
 		return nil, err
 	}
-	e, err := far.Post(ctx, version, m)
+	e, err := far.Post(ctx, m)
 	if err != nil {
 		return nil, err
 	}

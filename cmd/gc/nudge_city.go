@@ -171,7 +171,7 @@ func (a *app) tellAway(ctx context.Context, m cityapi.Message) (away.Receipt, er
 	if m.InsideRequest, err = self(); err != nil {
 		return away.Receipt{}, err
 	}
-	e, err := a.city.far().Post(ctx, version, m)
+	e, err := a.city.far().Post(ctx, m)
 	return away.ReceiptOf(e), err
 }
 

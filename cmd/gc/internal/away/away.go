@@ -60,8 +60,8 @@ func (c City) Err() error {
 }
 
 // Post puts a message into the outbox of the multiplexer that the session runs in. It is on
-// disk when Post returns. version is that of a server that Post starts if there is none.
-func (c City) Post(ctx context.Context, version string, m cityapi.Message) (api.OutboxEntry, error) {
+// disk when Post returns. Post starts no server: its outbox would not be the session's.
+func (c City) Post(ctx context.Context, m cityapi.Message) (api.OutboxEntry, error) {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return api.OutboxEntry{}, err
@@ -70,7 +70,7 @@ func (c City) Post(ctx context.Context, version string, m cityapi.Message) (api.
 	if err != nil {
 		return api.OutboxEntry{}, err
 	}
-	mux, err := client.Ensure(ctx, paths, version)
+	mux, err := client.Dial(ctx, paths)
 	if err != nil {
 		return api.OutboxEntry{}, err
 	}
@@ -78,7 +78,7 @@ func (c City) Post(ctx context.Context, version string, m cityapi.Message) (api.
 	e, err := mux.Post(ctx, api.OutboxRequest{City: c.ID, Body: body})
 	switch {
 	case errors.Is(err, api.ErrOutbox):
-		return e, cli.Fail(cli.ExitFailure, "the city empties it when its controller runs and reaches this machine", "the message is not sent: %w", err)
+		return e, cli.Fail(cli.ExitFailure, "the city empties it when its controller runs and reaches this machine; gc mux outbox lists it", "the message is not sent: %w", err)
 	case err != nil:
 		return e, fmt.Errorf("the message is not sent: %w", err)
 	}

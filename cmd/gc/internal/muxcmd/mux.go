@@ -48,6 +48,7 @@ can control every session.`, `
 			{Name: "status", Make: func() *cobra.Command { return newStatusCmd(a) }},
 			{Name: "stop", Make: func() *cobra.Command { return newStopCmd(a) }},
 			{Name: "upgrade", Make: func() *cobra.Command { return newUpgradeCmd(a) }},
+			{Name: "outbox", Make: func() *cobra.Command { return newOutboxCmd(a) }},
 			{Name: "dial", Make: func() *cobra.Command { return newDialCmd(a) }},
 		})
 	a.mux.AddFlag(cmd)

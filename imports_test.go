@@ -114,6 +114,9 @@ var arrows = map[string][]string{
 	"runtime/subprocess":  {"runtime", "runtime/driver", "internal/proctree"},
 	"runtime/acp":         {"runtime", "runtime/wrap", "internal/acp/control", "internal/acp/host", "internal/shell"},
 
+	"runtime/k8s/internal/names":    {},
+	"runtime/k8s/internal/settings": {},
+
 	"internal/agent":   {"runtime", "internal/config", "internal/nearest", "internal/shell", "internal/clock"},
 	"internal/trust":   {"runtime", "internal/config", "internal/shell"},
 	"internal/session": {"store", "internal/clock", "internal/delivery", "runtime"},

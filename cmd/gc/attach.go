@@ -257,7 +257,7 @@ func sessionInstead(ctx context.Context, a *app, name string, err error) error {
 	if status, _ := cli.StatusOf(err); status != cli.ExitNotFound || runtime.CheckName(name) != nil {
 		return err
 	}
-	p, none := a.sessionProvider()
+	p, none := a.sessionProvider(ctx)
 	if none != nil {
 		return err
 	}
@@ -345,7 +345,7 @@ func (c *choice) findAgents(ctx context.Context, a *app) error {
 
 // findSessions finds the running sessions and their commands.
 func (c *choice) findSessions(ctx context.Context, a *app) error {
-	p, err := a.sessionProvider()
+	p, err := a.sessionProvider(ctx)
 	if err != nil {
 		return err
 	}

@@ -47,12 +47,12 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, prefix string)
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	a.providers.LooksOnly = true
-	p, err := a.sessionProvider()
+	ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompleteLimit)
+	defer cancel()
+	p, err := a.sessionProvider(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompleteLimit)
-	defer cancel()
 	names, err := p.ListRunning(ctx, prefix)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError

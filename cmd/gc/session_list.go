@@ -66,7 +66,7 @@ func runSessionList(ctx context.Context, a *app, o sessionListOptions) error {
 	if err := o.Check(&o.json); err != nil {
 		return err
 	}
-	p, err := a.sessionProvider()
+	p, err := a.sessionProvider(ctx)
 	if err != nil {
 		return err
 	}

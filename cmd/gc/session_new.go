@@ -79,7 +79,7 @@ func runSessionNew(ctx context.Context, a *app, o sessionNewOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.sessionProvider()
+	p, err := a.sessionProvider(ctx)
 	if err != nil {
 		return err
 	}

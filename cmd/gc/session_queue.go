@@ -52,7 +52,7 @@ dropped. A message that is being typed cannot be dropped.`, `
 }
 
 func runSessionQueue(ctx context.Context, a *app, o sessionQueueOptions) error {
-	p, err := a.sessionProvider()
+	p, err := a.sessionProvider(ctx)
 	if err != nil {
 		return err
 	}

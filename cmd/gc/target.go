@@ -80,17 +80,17 @@ func sessionScope(a *app) scope {
 	return scope{
 		path: cli.Program + " session", noun: "NAME", word: "session", complete: a.completeSessions,
 		running: func(ctx context.Context) ([]string, error) {
-			p, err := a.sessionProvider()
+			p, err := a.sessionProvider(ctx)
 			if err != nil {
 				return nil, err
 			}
 			return p.ListRunning(ctx, "")
 		},
-		target: func(_ context.Context, name string) (*target, error) {
+		target: func(ctx context.Context, name string) (*target, error) {
 			if err := runtime.CheckName(name); err != nil {
 				return nil, err
 			}
-			p, err := a.sessionProvider()
+			p, err := a.sessionProvider(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -171,11 +171,11 @@ func (t *target) ofCity(ctx context.Context, dir string) error {
 
 // sessionProvider is the provider of the session commands: another machine's with
 // --host, else as GC_SESSION or the nearest city says, if there is one.
-func (a *app) sessionProvider() (runtime.Provider, error) {
+func (a *app) sessionProvider(ctx context.Context) (runtime.Provider, error) {
 	if h, err := a.mux.Remote(); err != nil {
 		return nil, err
 	} else if h != nil {
-		return a.providers.Remote(h)
+		return a.providers.Remote(ctx, h)
 	}
 	if c := backend.Selected(""); c.Origin == backend.FromEnv {
 		dir, _ := a.city.dir() // "" is fine

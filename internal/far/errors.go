@@ -93,7 +93,12 @@ type Away struct {
 }
 
 // Error names the machine and the reason.
-func (e *Away) Error() string { return e.Machine + ": " + e.Err.Error() }
+func (e *Away) Error() string {
+	if text := e.Err.Error(); strings.HasPrefix(text, e.Machine+": ") {
+		return text
+	}
+	return e.Machine + ": " + e.Err.Error()
+}
 
 // Unwrap returns api.ErrUnreachable and the reason.
 func (e *Away) Unwrap() []error { return []error{api.ErrUnreachable, e.Err} }

@@ -228,6 +228,9 @@ func (c *Client) unreachable(err error) error {
 	if c.host != "" {
 		return fmt.Errorf("%w: %s: %w", api.ErrUnreachable, c.host, err)
 	}
+	if c.paths.Dir == "" && (errors.Is(err, api.ErrUnreachable) || errors.Is(err, api.ErrNoServer) || errors.Is(err, api.ErrStateDir)) {
+		return err // the stream's own words
+	}
 	return fmt.Errorf("%w: %w", api.ErrUnreachable, err)
 }
 

@@ -113,7 +113,7 @@ func (h Host) Ensure(ctx context.Context) (*Client, error) { return h.connect(ct
 
 func (h Host) connect(ctx context.Context, start bool) (*Client, error) {
 	s, err := h.open(ctx)
-	if isTooOld(err) {
+	if IsTooOld(err) {
 		if start {
 			return h.connectEach(ctx, "mux", "dial", "--start")
 		}
@@ -174,8 +174,9 @@ func (h Host) Stream(context.Context) (io.ReadWriteCloser, error) {
 	return c, nil
 }
 
-// isTooOld reports whether the gc of a host does not know gc mux dial --many.
-func isTooOld(err error) bool {
+// IsTooOld reports whether a stream failed since the gc of the host does not know
+// gc mux dial --many.
+func IsTooOld(err error) bool {
 	var failed *HostError
 	return errors.As(err, &failed) && failed.Status == hostUsage && strings.Contains(failed.Output, "unknown flag")
 }

@@ -4,23 +4,88 @@ import (
 	"context"
 	"fmt"
 	"net"
+	goruntime "runtime"
+	"sync"
 	"time"
 
+	"gascity.dev/gc/internal/far"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/spawn"
 	"gascity.dev/gc/internal/staging"
 	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/many"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
 )
 
-// Remote returns the provider of another machine's sessions.
-func (s *Set) Remote(h *client.Host) (runtime.Provider, error) {
-	return native.New(native.Options{Version: s.Version, Report: s.startStep, Machine: muxOnly{h}})
+// Remote returns the provider of another machine's sessions. It connects to that machine;
+// whether that failed, and why, is the error of each call.
+func (s *Set) Remote(ctx context.Context, h *client.Host) (runtime.Provider, error) {
+	d := &held{host: h, mine: many.Hello{Version: s.Version, OS: goruntime.GOOS, Arch: goruntime.GOARCH}}
+	s.opened = append(s.opened, d)
+	var m native.Machine = far.NewClient(h.String(), d)
+	if _, err := d.open(ctx); client.IsTooOld(err) {
+		m = muxOnly{h}
+	}
+	return native.New(native.Options{Version: s.Version, Report: s.startStep, Machine: m})
 }
 
-// muxOnly is a machine of which only the multiplexer can be reached, by a program for each
-// connection.
+// held is one stream to a host, which carries all connections of a command. It is made
+// again after a loss.
+type held struct {
+	host *client.Host
+	mine many.Hello
+
+	mu      sync.Mutex
+	session *many.Session
+	failed  error // the first attempt: another would say the same
+}
+
+// Dial implements far.Dialer.
+func (d *held) Dial(ctx context.Context, kind string, args any) (net.Conn, error) {
+	s, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Dial(ctx, kind, args)
+}
+
+func (d *held) open(ctx context.Context) (*many.Session, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed != nil || d.session != nil && d.session.Err() == nil {
+		return d.session, d.failed
+	}
+	first := d.session == nil
+	s, err := d.again(ctx)
+	if err == nil {
+		d.session = s
+	} else if first && ctx.Err() == nil {
+		d.failed = err
+	}
+	return s, err
+}
+
+func (d *held) again(ctx context.Context) (*many.Session, error) {
+	rw, err := d.host.Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return many.Open(ctx, rw, d.mine, many.Options{})
+}
+
+// Close ends the stream.
+func (d *held) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.session == nil {
+		return nil
+	}
+	return d.session.Close()
+}
+
+// muxOnly is a machine whose gc is too old for a stream of many connections: only its
+// multiplexer can be reached, by a program for each connection.
 type muxOnly struct{ *client.Host }
 
 var _ native.Machine = muxOnly{}

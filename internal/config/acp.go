@@ -234,9 +234,6 @@ func (r *Resolved) Asks(mode string) (yes bool, why string) {
 
 // unusedACP finds keys of an agent that have no effect where it is hosted.
 func (c *City) unusedACP(a *Agent, r *Resolved, where string, out *toml.Report) {
-	if r.Session == HostACP && r.Lifecycle == OneShot {
-		out.Add(a.Place("lifecycle"), "gc start --foreground --until idle ends a run", "%s: lifecycle: an agent over acp does not end by itself", where)
-	}
 	switch {
 	case r.Session == HostACP && a.Has("args"):
 		out.Add(a.Place("args"), "write them in acp_command", "%s: args has no effect: its session is acp", where)

@@ -216,7 +216,6 @@ func TestMCPServers(t *testing.T) {
 		`MCP server "web": no agent uses it`,
 		`agent "g": mcp_servers has no effect: provider "gemini" takes no MCP servers from its command line`,
 		`agent "g": acp has no effect: its session is not acp`,
-		`agent "x": lifecycle: an agent over acp does not end by itself`,
 		`agent "x": args has no effect: its session is acp`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

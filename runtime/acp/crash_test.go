@@ -130,3 +130,29 @@ func TestServerKilledWhileMessagesWait(t *testing.T) {
 		}
 	}
 }
+
+// An agent with a bounded task ends when its turn has ended, and says how.
+func TestOneShot(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	p := b.provider(t)
+	for prompt, want := range map[string]int{"hello": 0, "HOLD": 1} {
+		cfg := runtime.Config{WorkDir: t.TempDir(), Command: "exec cat", Prompt: prompt, Lifecycle: runtime.OneShot}
+		if err := p.Start(t.Context(), prompt, cfg); err != nil {
+			t.Fatal(err)
+		}
+		if prompt == "HOLD" { // a turn that is cancelled is no success
+			await(t, "the turn", func() bool {
+				a, err := p.(agents).Provider.(*acp.Provider).Activity(t.Context(), prompt)
+				return err == nil && a.State == runtime.ActivityWorking
+			})
+			if err := p.Interrupt(t.Context(), prompt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		await(t, "the end of "+prompt, func() bool {
+			e, err := p.(agents).Provider.(*acp.Provider).LastExit(t.Context(), prompt)
+			return err == nil && e != nil && e.Code == want
+		})
+	}
+}

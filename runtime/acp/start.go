@@ -38,7 +38,7 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 		return err
 	}
 	begin := time.Now()
-	err = p.awaitReady(ctx, name)
+	err = p.awaitReady(ctx, name, cfg.Lifecycle == runtime.OneShot)
 	if p.o.Report != nil {
 		p.o.Report(runtime.Step{Session: name, Name: runtime.StepReady, Took: time.Since(begin), Err: err})
 	}
@@ -71,6 +71,12 @@ func (p *Provider) launch(name string, cfg runtime.Config) control.Launch {
 			Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers,
 		})
 	}
+	if cfg.Lifecycle == runtime.OneShot {
+		l.EndAfter = 1
+		if cfg.Prompt != "" && cfg.Nudge != "" {
+			l.EndAfter = 2
+		}
+	}
 	return l
 }
 
@@ -91,11 +97,15 @@ func (p *Provider) hosted(cfg runtime.Config, file string) runtime.Config {
 	return cfg
 }
 
-// awaitReady waits for the end of the handshake.
-func (p *Provider) awaitReady(ctx context.Context, name string) error {
+// awaitReady waits for the end of the handshake. An agent with a bounded task may have
+// ended already: that is no failure of the start.
+func (p *Provider) awaitReady(ctx context.Context, name string, bounded bool) error {
 	st, err := p.until(ctx, name, func(s control.State) bool { return s.Phase != control.PhaseStarting })
+	ended := errors.Is(err, runtime.ErrSessionNotFound) || err == nil && st.Phase == control.PhaseEnded
 	switch {
-	case errors.Is(err, runtime.ErrSessionNotFound):
+	case ended && bounded:
+		return nil
+	case ended:
 		return p.death(ctx, name)
 	case err != nil:
 		return fmt.Errorf("start %s: %w", name, err)

@@ -28,6 +28,7 @@ type Launch struct {
 	ResumeID   string      `json:"resume_id,omitempty"`
 	Prompt     string      `json:"prompt,omitempty"`
 	MCPServers []MCPServer `json:"mcp_servers,omitempty"`
+	EndAfter   int         `json:"end_after,omitempty"` // turns, after which the agent is ended if no message waits; 0: never
 
 	FS       bool `json:"fs,omitempty"`
 	Terminal bool `json:"terminal,omitempty"`

@@ -622,6 +622,31 @@ func TestClose(t *testing.T) {
 	<-r.ended
 }
 
+// An agent with a bounded number of turns is ended after them, with a status that says
+// how the last one ended. Messages that wait come first.
+func TestEndAfterItsWork(t *testing.T) {
+	t.Parallel()
+	for prompt, want := range map[string]int{"hello": 0, "FAIL": 1, "DIE": 7} {
+		r := start(t, setup{launch: control.Launch{Prompt: prompt, EndAfter: 1}})
+		<-r.ended
+		if code := r.cmd.ProcessState.ExitCode(); code != want {
+			t.Errorf("%s: status %d, want %d", prompt, code, want)
+		}
+	}
+	r := start(t, setup{launch: control.Launch{Prompt: "ASK one", EndAfter: 1}})
+	st := r.until("the question", func(s control.State) bool { return s.Pending != nil })
+	if got, err := r.Nudge(t.Context(), control.Nudge{ID: "m", Queue: true, Blocks: []control.Block{{Text: "second"}}}); err != nil || got.State != control.StateQueued {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if err := r.Respond(t.Context(), control.Answer{RequestID: st.Pending.RequestID, Option: "Yes"}); err != nil {
+		t.Fatal(err)
+	}
+	<-r.ended
+	if code := r.cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(r.text(), "you said second") {
+		t.Errorf("status %d; screen:\n%s", code, r.text())
+	}
+}
+
 // Files are read and written only where that is offered and allowed, and only below
 // the work directory.
 func TestFileAccess(t *testing.T) {

@@ -32,6 +32,8 @@ type life struct {
 	failure *control.Failure // PhaseFailed
 	asked   bool             // the end is requested
 	over    bool             // the agent has ended
+	result  int              // the exit status of an agent that was ended after its work
+	worked  bool             // result counts
 	waiting []chan<- *control.Error
 }
 
@@ -59,6 +61,28 @@ func (l *life) close(answer chan<- *control.Error) {
 	}
 	l.h.peer.call("session/close", protocol.SessionRequest{SessionID: l.h.peer.session}, func(wire.Message) { hangUp() })
 	l.h.loop.after(closeTime, hangUp)
+}
+
+// finish ends an agent whose work is done. The exit status says how its last turn ended:
+// 0 for end_turn, 1 for any other end.
+func (l *life) finish(last *control.Turn) {
+	if l.asked {
+		return
+	}
+	l.worked = true
+	if last.Error != "" || last.StopReason != "end_turn" {
+		l.result = 1
+	}
+	l.close(make(chan *control.Error, 1))
+}
+
+// status is the exit status of the host: the agent's, unless the host ended it after its
+// work.
+func (l *life) status() int {
+	if l.worked {
+		return l.result
+	}
+	return l.h.proc.status()
 }
 
 // hangUp closes the agent's input, and ends the agent by signals if it continues.

@@ -90,7 +90,7 @@ func (h *host) live(ln net.Listener) (int, error) {
 	ln.Close()
 	h.server.Close()
 	h.record.w.Close()
-	return p.status(), <-served
+	return h.life.status(), <-served
 }
 
 // junk keeps lines that are no messages beside the agent's standard error.

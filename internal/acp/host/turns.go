@@ -263,6 +263,10 @@ func (t *turns) answered(a wire.Message) {
 	}
 	t.finish(x.msg)
 	t.close(end)
+	if limit := t.h.launch.EndAfter; limit > 0 && t.ended >= limit && t.box.next() == nil {
+		t.h.life.finish(end)
+		return
+	}
 	t.next()
 }
 

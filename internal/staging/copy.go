@@ -83,7 +83,7 @@ func (c Copy) entries(ctx context.Context) (entries []entry, done func(), err er
 		if err != nil {
 			return nil, done, err
 		}
-		dir, name = filepath.Split(src)
+		dir, name = filepath.Dir(src), filepath.Base(src)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -49,6 +49,7 @@ var arrows = map[string][]string{
 	"internal/delivery":     {"internal/clock"},
 	"internal/outcome":      {},
 	"internal/trim":         {},
+	"internal/mail":         {"internal/delivery"},
 
 	"internal/testenv/k8snode": {"internal/testenv"},
 
@@ -119,13 +120,13 @@ var arrows = map[string][]string{
 
 	"internal/agent":   {"runtime", "internal/config", "internal/nearest", "internal/shell", "internal/clock"},
 	"internal/trust":   {"runtime", "internal/config", "internal/shell"},
-	"internal/session": {"store", "internal/clock", "internal/delivery", "runtime"},
+	"internal/session": {"store", "internal/clock", "internal/delivery", "internal/mail", "runtime"},
 	"internal/controller": {
 		"runtime", "internal/agent", "internal/config",
-		"internal/session", "internal/process", "internal/delivery", "internal/controller/plan", "internal/controller/api", "internal/controller/junit", "internal/controller/outbox", "internal/clock",
+		"internal/session", "internal/mail", "internal/proctree", "internal/process", "internal/delivery", "internal/controller/plan", "internal/controller/api", "internal/controller/junit", "internal/controller/outbox", "internal/clock",
 	},
 	"internal/controller/outside": {"runtime", "internal/agent", "internal/config", "internal/controller/api"},
-	"internal/controller/api":     {"runtime", "internal/config", "internal/session", "internal/alive", "internal/clock"},
+	"internal/controller/api":     {"runtime", "internal/config", "internal/session", "internal/mail", "internal/alive", "internal/clock"},
 	"internal/controller/junit":   {"internal/controller/api"},
 	"internal/controller/outbox":  {"internal/clock"},
 	"internal/controller/plan":    {"internal/agent", "internal/session", "internal/process"},

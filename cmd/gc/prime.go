@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -8,6 +9,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	cityapi "gascity.dev/gc/internal/controller/api"
 )
 
 func newPrimeCmd(a *app) *cobra.Command {
@@ -16,18 +18,21 @@ func newPrimeCmd(a *app) *cobra.Command {
 		Short:             "Print the prompt of an agent",
 		Args:              cli.Between(0, 1),
 		ValidArgsFunction: a.city.completeAgents,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			name := os.Getenv("GC_AGENT")
 			if len(args) == 1 {
 				name = args[0]
 			}
-			return runPrime(a, name)
+			if err := runPrime(a, name); err != nil {
+				return err
+			}
+			return primeMail(cmd.Context(), a)
 		},
 	}
 	return cli.Describe(cmd, `Prints the prompt that the agent gets at its start: prompt_template and
 global_fragments of city.toml, expanded. Inside a session the default is the session's
-agent (GC_AGENT), so that an agent that lost its context can read it again. Prints
-nothing for an agent without a prompt.`, `
+agent (GC_AGENT), so that an agent that lost its context can read it again, and a line
+about its unread mail (gc mail). Prints nothing for an agent without a prompt.`, `
 		gc prime worker
 		gc prime                  # inside a session`,
 		cli.Statuses{cli.ExitUsage: "wrong usage, or no name outside a session", cli.ExitNotFound: "no such agent or city"})
@@ -54,5 +59,25 @@ func runPrime(a *app, name string) error {
 		return nil
 	}
 	_, err = fmt.Fprintln(a.Out, text)
+	return err
+}
+
+// primeMail says how many unread letters the agent of this session has.
+func primeMail(ctx context.Context, a *app) error {
+	if os.Getenv("GC_INSTANCE_TOKEN") == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cli.CompleteLimit)
+	defer cancel()
+	c, q, err := a.post(cityapi.MailQuery{Unread: true})
+	if err != nil {
+		return nil // without a controller there is no mail to read
+	}
+	defer c.Close()
+	list, err := c.Mail(ctx, q)
+	if err != nil || len(list) == 0 || q.Token == "" {
+		return nil // the prompt is what was asked for
+	}
+	_, err = fmt.Fprintf(a.Out, "You have %s: gc mail read shows them.\n", display.Count(len(list), "unread letter"))
 	return err
 }

@@ -125,6 +125,7 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "doctor", Group: groupCity, Make: func() *cobra.Command { return newDoctorCmd(a) }},
 		{Name: "attach", Group: groupAgent, Make: func() *cobra.Command { return newAttachCmd(a, s) }},
 		{Name: "peek", Group: groupAgent, Make: func() *cobra.Command { return newPeekCmd(a, s) }},
+		{Name: "mail", Group: groupAgent, Make: func() *cobra.Command { return newMailCmd(a) }},
 		{Name: "nudge", Group: groupAgent, Make: func() *cobra.Command { return newAgentNudgeCmd(a, s) }},
 		{Name: "keys", Group: groupAgent, Make: func() *cobra.Command { return newKeysCmd(a, s) }},
 		{Name: "interrupt", Group: groupAgent, Make: func() *cobra.Command { return newInterruptCmd(s) }},

@@ -51,6 +51,7 @@ type Workspace struct {
 	SessionTemplate   string   `toml:"session_template"`
 	Suspended         bool     `toml:"suspended"`
 	Permissions       string   `toml:"permissions"`
+	Mail              string   `toml:"mail"`
 	InstallAgentHooks []string `toml:"install_agent_hooks"`
 	PackOverlays      []string `toml:"pack_overlays"`
 	GlobalFragments   []string `toml:"global_fragments"`
@@ -60,6 +61,7 @@ type Workspace struct {
 // AgentDefaults is the [agent_defaults] table: defaults for every agent.
 type AgentDefaults struct {
 	Permissions string `toml:"permissions"`
+	Mail        string `toml:"mail"`
 	Where
 }
 
@@ -162,6 +164,7 @@ type Agent struct {
 	IdleTimeout        time.Duration `toml:"idle_timeout"`
 	DependsOn          []string      `toml:"depends_on"`
 	WakeMode           string        `toml:"wake_mode"`
+	Mail               string        `toml:"mail"`
 	Attach             *bool         `toml:"attach"`
 	Limits             Limits        `toml:"limits"`
 	Pool               *Pool         `toml:"pool"`

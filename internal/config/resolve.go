@@ -96,6 +96,7 @@ type Resolved struct {
 	IdleTimeout        time.Duration
 	DependsOn          []string // qualified
 	WakeMode           string
+	Mail               string // when it is told about new mail
 	Attach             bool
 	Limits             Limits
 	Pool               *Pool // nil for an agent that is not a pool
@@ -146,10 +147,10 @@ func (c *City) Agent(name string) (*Agent, bool) {
 func (c *City) resolve(a *Agent, bare string) (Resolved, error) {
 	r := Resolved{
 		Name: qualify(a.Dir, bare), Base: bare, Template: a.QualifiedName(), Dir: a.Dir,
-		PromptMode: PromptArg, WakeMode: WakeResume, Attach: true, Suspended: a.Suspended || c.Workspace.Suspended,
+		PromptMode: PromptArg, WakeMode: WakeResume, Mail: MailIdle, Attach: true, Suspended: a.Suspended || c.Workspace.Suspended,
 		ProviderEnv: map[string]string{}, AgentEnv: map[string]string{}, Origins: map[string]Origin{},
 	}
-	for _, k := range []string{"prompt_mode", "wake_mode", "attach"} {
+	for _, k := range []string{"prompt_mode", "wake_mode", "mail", "attach"} {
 		r.Origins[k] = Origin{Source: "default"}
 	}
 	if err := c.applyProvider(&r, a); err != nil {
@@ -327,6 +328,8 @@ func (c *City) applyWorkspace(r *Resolved) {
 	set(l, "install_agent_hooks", &r.InstallAgentHooks, w.InstallAgentHooks)
 	set(l, "pack_overlays", &r.PackOverlays, c.paths(w.PackOverlays))
 	set(l, "global_fragments", &r.Fragments, w.GlobalFragments)
+	set(l, "mail", &r.Mail, w.Mail)
+	set(layer{r: r, source: "agent_defaults", file: c.File, where: c.AgentDefaults.Where}, "mail", &r.Mail, c.AgentDefaults.Mail)
 	r.Session = c.Session.Provider
 	if c.Session.Has("provider") {
 		r.Origins["session"] = Origin{Source: "session", File: filepath.Base(c.File), Line: c.Session.Place("provider").Line}
@@ -364,6 +367,7 @@ func (c *City) applyAgent(r *Resolved, a *Agent) {
 	set(l, "lifecycle", &r.Lifecycle, a.Lifecycle)
 	set(l, "idle_timeout", &r.IdleTimeout, a.IdleTimeout)
 	set(l, "wake_mode", &r.WakeMode, a.WakeMode)
+	set(l, "mail", &r.Mail, a.Mail)
 	if a.Attach != nil {
 		set(l, "attach", &r.Attach, *a.Attach)
 	}

@@ -137,7 +137,7 @@ func (r *Resolved) shown() []ShownValue {
 		{Key: "pack_overlays", Value: r.PackOverlays}, {Key: "install_agent_hooks", Value: r.InstallAgentHooks},
 		{Key: "copy_files", Value: copyNames(r.CopyFiles)}, {Key: "mouse", Value: r.Mouse}, {Key: "upstream", Value: r.Upstream},
 		{Key: "mcp_servers", Value: r.MCPServers}, {Key: "lifecycle", Value: r.Lifecycle}, {Key: "idle_timeout", Value: r.IdleTimeout},
-		{Key: "depends_on", Value: r.DependsOn}, {Key: "wake_mode", Value: r.WakeMode}, {Key: "attach", Value: r.Attach},
+		{Key: "depends_on", Value: r.DependsOn}, {Key: "wake_mode", Value: r.WakeMode}, {Key: "mail", Value: r.Mail}, {Key: "attach", Value: r.Attach},
 	}
 	if p := r.Pool; p != nil {
 		all = append(all, ShownValue{Key: "pool", Value: fmt.Sprintf("min %d, max %d, check %q, drain %v", p.Min, p.Max, p.Check, p.DrainTimeout)})

@@ -58,7 +58,9 @@ func (c *City) validateWorkspace(out *toml.Report) {
 	c.checkProvider(w.Provider, w.Place("provider"), "workspace.provider", out)
 	checkTemplates(out, w.Place("start_command"), "workspace.start_command", w.StartCommand)
 	oneOf(out, w.Place("permissions"), "workspace.permissions", w.Permissions, PermissionLevels()...)
+	oneOf(out, w.Place("mail"), "workspace.mail", w.Mail, mailModes...)
 	d := &c.AgentDefaults
+	oneOf(out, d.Place("mail"), "agent_defaults.mail", d.Mail, mailModes...)
 	oneOf(out, d.Place("permissions"), "agent_defaults.permissions", d.Permissions, PermissionLevels()...)
 }
 

@@ -76,6 +76,7 @@ func (c *City) validateAgent(a *Agent, out *toml.Report) {
 	checkSide(out, a.Place("session"), where+": session", a.Session)
 	oneOf(out, a.Place("lifecycle"), where+": lifecycle", a.Lifecycle, OneShot)
 	oneOf(out, a.Place("wake_mode"), where+": wake_mode", a.WakeMode, WakeResume, WakeFresh)
+	oneOf(out, a.Place("mail"), where+": mail", a.Mail, mailModes...)
 	checkHints(out, &a.Hints, a.Where, where+": ")
 	checkTemplates(out, a.Place("start_command"), where+": start_command", a.StartCommand)
 	checkTemplates(out, a.Place("args"), where+": args", a.Args...)

@@ -11,7 +11,7 @@ func (l *loop) load() error {
 		return err
 	}
 	l.runID = id
-	for _, load := range []func() error{l.agents.load, l.nudges.load, l.waits.load, l.suspended.load, l.far.load} {
+	for _, load := range []func() error{l.agents.load, l.nudges.load, l.waits.load, l.mail.load, l.suspended.load, l.far.load} {
 		if err := load(); err != nil {
 			return err
 		}

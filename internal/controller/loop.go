@@ -52,6 +52,7 @@ type messages struct {
 	waits       *waitList
 	completions *completions
 	far         *farInbox
+	mail        *mails
 }
 
 // core is what all parts of a controller share. A part needs l only to reach
@@ -102,7 +103,8 @@ func makeLoop(o Options, store *session.Store) *loop {
 	l.audit = &audit{core: c, l: l, seen: map[string]*audited{}}
 	l.starts, l.stops = &starter{core: c, l: l}, &stops{core: c, l: l}
 	l.shutdown = &shutdown{core: c, l: l, result: make(chan error, 1), kill: make(chan struct{})}
-	l.messages = messages{nudges: &nudgeQueue{core: c, l: l}, waits: &waitList{core: c, l: l}, completions: &completions{core: c, l: l}, far: &farInbox{core: c, l: l}}
+	l.messages = messages{nudges: &nudgeQueue{core: c, l: l}, waits: &waitList{core: c, l: l}, completions: &completions{core: c, l: l}, far: &farInbox{core: c, l: l}, mail: newMails(c)}
+	l.mail.l = l
 	l.config, l.goal, l.report, l.calls = &configFile{core: c, l: l}, &goal{core: c, l: l}, &reports{core: c, l: l}, &calls{core: c, l: l}
 	return l
 }
@@ -234,6 +236,7 @@ func (l *loop) step() {
 		}
 		l.observer.watchPrograms(now)
 		l.audit.watch()
+		next = l.mail.deliver(now, next)
 		next = l.nudges.deliver(now, l.waits.watch(now, next))
 	}
 	l.report.note(now)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -21,26 +20,10 @@ func (t *sessionTable) actor(r *http.Request) *api.Actor {
 	by := &api.Actor{PID: pid}
 	if s := t.around(pid); s != nil {
 		by.Session = s.name()
-	} else if p.TTY != 0 {
-		by.Terminal = terminalName(p.TTY)
+	} else {
+		by.Terminal = p.Terminal()
 	}
 	return by
-}
-
-// Major numbers of Linux's pseudoterminals (Documentation/admin-guide/devices.txt).
-const (
-	firstPTS = 136
-	lastPTS  = 143
-)
-
-// terminalName returns "pts/3" for the device number of a controlling terminal as
-// proc(5) has it, "tty" for any other.
-func terminalName(dev uint64) string {
-	major, minor := dev>>8&0xfff, dev&0xff|dev>>12&0xfff00
-	if major < firstPTS || major > lastPTS {
-		return "tty"
-	}
-	return fmt.Sprintf("pts/%d", (major-firstPTS)<<8|minor)
 }
 
 // excerptBytes bounds the part of a message that an event repeats.

@@ -22,6 +22,8 @@ var (
 	ErrEarlierInstance = errors.New("only the running instance of an agent can do that")
 	// ErrNotDraining means that the agent was not asked to drain.
 	ErrNotDraining = errors.New("the agent was not asked to drain")
+	// ErrNoLetter means that the city has no letter of that id for the agent.
+	ErrNoLetter = errors.New("no such letter")
 	// ErrStateDir means that the city's .gc folder cannot be used.
 	ErrStateDir = errors.New("cannot use the city's .gc folder")
 	// ErrShuttingDown means that the controller is stopping the city.
@@ -87,7 +89,7 @@ func (e *WireError) Is(target error) bool { return target != nil && codes[e.Code
 
 // codes are the sentinel errors that keep their identity over the socket.
 var codes = map[string]error{
-	"unknown_agent": ErrUnknownAgent, "unknown_rig": ErrUnknownRig,
+	"unknown_agent": ErrUnknownAgent, "unknown_rig": ErrUnknownRig, "no_letter": ErrNoLetter,
 	"earlier_instance": ErrEarlierInstance, "not_draining": ErrNotDraining, "shutting_down": ErrShuttingDown,
 	"controller_running": ErrControllerRunning, "state_dir": ErrStateDir, "timeout": ErrTimeout,
 }

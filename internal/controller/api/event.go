@@ -36,6 +36,7 @@ const (
 	EventAnswered       = "answered"    // its question was answered: Detail, By
 	EventInterrupted    = "interrupted" // By
 	EventOutbox         = "outbox"      // a message from another machine: Why is "refused"
+	EventMail           = "mail"        // Why is "sent", "told" or "done"; By
 )
 
 // EventKinds are all kinds, in the order of this file.
@@ -43,7 +44,7 @@ var EventKinds = []string{
 	EventController, EventConfigReloaded, EventConfigRejected, EventPool, EventStarting, EventStarted, EventAdopted,
 	EventStartFailed, EventWarning, EventAccepted, EventExited, EventCrashed, EventQuarantined, EventZombie, EventDraining,
 	EventDrainCancelled, EventStopping, EventRelaunched, EventOrphan, EventForeign, EventNudge, EventWait, EventCommand,
-	EventTurn, EventStatus, EventQuestion, EventAnswered, EventInterrupted, EventOutbox,
+	EventTurn, EventStatus, EventQuestion, EventAnswered, EventInterrupted, EventOutbox, EventMail,
 }
 
 // WhyEnds is the Why of a controller's last event.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"gascity.dev/gc/internal/mail"
 	"gascity.dev/gc/internal/session"
 )
 
@@ -40,6 +41,7 @@ type City interface {
 	StoreWait(ctx context.Context, r WaitRequest) (session.Wait, error)
 	Waits(ctx context.Context) ([]session.Wait, error)
 	DropWait(ctx context.Context, id string) error
+	Post
 
 	// Events returns the kept events after seq, oldest first.
 	Events(after uint64) ([]Event, error)
@@ -66,7 +68,7 @@ func Serve(dir string, city City) (*Server, error) {
 	s := &Server{city: city, done: make(chan struct{})}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
-		ErrorLog: log.New(io.Discard, "", 0),
+		ErrorLog: log.New(io.Discard, "", 0), ConnContext: withPeer,
 	}
 	go s.accept(ln)
 	return s, nil
@@ -108,6 +110,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/inside/drain-ack", command(c.AckDrain))
 	mux.HandleFunc("POST /v1/inside/request-restart", command(c.RequestRestart))
 
+	s.mailRoutes(mux)
 	mux.HandleFunc("GET /v1/nudges", query(func(r *http.Request) ([]session.Nudge, error) { return c.Nudges(r.Context()) }))
 	mux.HandleFunc("POST /v1/nudges", create(c.Queue))
 	mux.HandleFunc("GET /v1/waits", query(func(r *http.Request) ([]session.Wait, error) { return c.Waits(r.Context()) }))
@@ -172,8 +175,10 @@ func reply(w http.ResponseWriter, v any) {
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	switch {
-	case errors.Is(err, ErrUnknownAgent), errors.Is(err, ErrUnknownRig):
+	case errors.Is(err, ErrUnknownAgent), errors.Is(err, ErrUnknownRig), errors.Is(err, ErrNoLetter):
 		status = http.StatusNotFound
+	case errors.Is(err, mail.ErrLetter):
+		status = http.StatusBadRequest
 	case errors.Is(err, ErrShuttingDown), errors.Is(err, ErrEarlierInstance), errors.Is(err, ErrNotDraining):
 		status = http.StatusConflict
 	}

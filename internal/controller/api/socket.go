@@ -108,14 +108,25 @@ func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // peerUID returns the user on the other end.
-func peerUID(c *net.UnixConn) (int, error) {
+func peerUID(c *net.UnixConn) (int, error) { return ofPeer(c, peerUIDOf) }
+
+// peerPID returns the process that made the connection; 0 if unknown.
+func peerPID(c *net.UnixConn) int {
+	pid, err := ofPeer(c, peerPIDOf)
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+func ofPeer(c *net.UnixConn, ask func(fd int) (int, error)) (int, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	uid, inner := 0, error(nil)
-	if err := raw.Control(func(fd uintptr) { uid, inner = peerUIDOf(int(fd)) }); err != nil {
+	answer, inner := 0, error(nil)
+	if err := raw.Control(func(fd uintptr) { answer, inner = ask(int(fd)) }); err != nil {
 		return 0, err
 	}
-	return uid, inner
+	return answer, inner
 }

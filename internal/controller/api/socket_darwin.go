@@ -15,6 +15,10 @@ func peerUIDOf(fd int) (int, error) {
 	return int(cred.Uid), nil
 }
 
+func peerPIDOf(fd int) (int, error) {
+	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+}
+
 // shortAlias is a link in a private folder of the short path /tmp; it lasts for
 // one bind or connect.
 func shortAlias(dir *os.File) (alias string, done func(), err error) {

@@ -81,6 +81,7 @@ var sentinels = []struct {
 	{api.ErrSize, ExitUsage, ""},
 	{cityapi.ErrUnknownAgent, ExitNotFound, "gc agent list"},
 	{cityapi.ErrUnknownRig, ExitNotFound, "gc rig list"},
+	{cityapi.ErrNoLetter, ExitNotFound, "gc mail list --all"},
 	{cityapi.ErrControllerRunning, ExitFailure, "gc status shows it; gc stop stops it"},
 	{api.ErrLimit, ExitFailure, "gc process list --running lists them; gc process kill ID ends one"},
 	{api.ErrBusy, ExitFailure, "gc mux stop --force also ends the sessions"},

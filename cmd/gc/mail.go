@@ -1,0 +1,261 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/cmd/gc/internal/display"
+	cityapi "gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/mail"
+)
+
+func newMailCmd(a *app) *cobra.Command {
+	return a.Group("mail", "Send mail between agents",
+		`Letters stay in the city until they are marked as done, over restarts of agents and
+controller. An agent with new mail is told once, by one line that is typed when it is idle
+(mail = "now", "idle" or "never" in city.toml, for an agent, in [agent_defaults] or
+[workspace]); one that does not run is told after its start. Who sent a letter is proved
+by the session it was sent from, not by its text.
+
+Inside a session the commands are about its agent's mail.`, `
+		gc mail send reviewer 'please look at branch fix-7' --subject review
+		gc mail read
+		gc mail ack 12`,
+		[]cli.Entry{
+			{Name: "send", Make: func() *cobra.Command { return newMailSendCmd(a) }},
+			{Name: "list", Make: func() *cobra.Command { return newMailListCmd(a) }},
+			{Name: "read", Make: func() *cobra.Command { return newMailReadCmd(a) }},
+			{Name: "ack", Make: func() *cobra.Command { return newMailAckCmd(a) }},
+		})
+}
+
+type mailSendOptions struct {
+	nudgeOptions
+	to, subject, id string
+}
+
+func newMailSendCmd(a *app) *cobra.Command {
+	var o mailSendOptions
+	cmd := &cobra.Command{
+		Use:               "send AGENT|POOL|RIG [TEXT|-]",
+		Short:             "Send a letter",
+		Args:              cli.Between(1, 2),
+		ValidArgsFunction: a.city.completeEveryAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.to = args[0]
+			if err := o.takeText(cmd, a, args[1:]); err != nil {
+				return err
+			}
+			return runMailSend(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.subject, "subject", "s", "", "the `SUBJECT`, one line")
+	f.StringVar(&o.id, "id", "", "an `ID` of your own: sent again with the same one, it is the same letter (default: a random one)")
+	f.BoolVar(&o.json, "json", false, "print the letter as JSON")
+	return cli.Describe(cmd, `Returns when the letter is on disk, and prints its number. A letter to a pool reaches
+every member; the first that marks it as done settles it for all. A letter to a rig
+reaches every agent of the rig, each for itself. The text has at most 1 MiB.`, `
+		gc mail send reviewer 'please look at branch fix-7'
+		git diff | gc mail send worker - --subject 'the diff'`,
+		cli.Statuses{cli.ExitUsage: "wrong usage, or a bad letter", cli.ExitNotFound: "no such agent, pool, rig, city or controller"})
+}
+
+func runMailSend(ctx context.Context, a *app, o mailSendOptions) error {
+	if o.stdin {
+		text, err := a.ReadMessage()
+		if err != nil {
+			return err
+		}
+		o.text = text
+	}
+	r := cityapi.MailRequest{ID: cmp.Or(o.id, rand.Text()), To: o.to, Subject: o.subject, Text: strings.ToValidUTF8(o.text, "\uFFFD")}
+	if err := mail.Check(r.ID, r.Subject, r.Text); err != nil {
+		return cli.Fail(cli.ExitUsage, "", "%v", err)
+	}
+	dir, err := a.city.dir()
+	if err != nil {
+		return err
+	}
+	r.InsideRequest = cityapi.SelfIn(dir, os.Getenv)
+	l, err := cityapi.PostMail(ctx, dir, r)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return a.PrintJSON(l)
+	}
+	_, err = fmt.Fprintf(a.Out, "letter %s to %s\n", mail.ShortID(l.ID), display.Line(l.To.Name))
+	return err
+}
+
+type mailListOptions struct {
+	agent             string
+	all, unread, json bool
+}
+
+func newMailListCmd(a *app) *cobra.Command {
+	var o mailListOptions
+	cmd := &cobra.Command{
+		Use:               "list [AGENT]",
+		Short:             "List letters",
+		Args:              cli.Between(0, 1),
+		ValidArgsFunction: a.city.completeEveryAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.agent = args[0]
+			}
+			return runMailList(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "also list letters that are done")
+	f.BoolVar(&o.unread, "unread", false, "list only unread letters")
+	f.BoolVar(&o.json, "json", false, "print a JSON array")
+	return cli.Describe(cmd, `Lists the letters to an agent, its pool and its rig that are not done, oldest first.
+Without a name: those of the session's agent, or outside sessions those of the whole
+city. Listing does not mark a letter as read.`, `
+		gc mail list
+		gc mail list worker --unread --json`, cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
+}
+
+// post connects to the controller, with the query's agent.
+func (a *app) post(q cityapi.MailQuery) (*cityapi.Client, cityapi.MailQuery, error) {
+	c, _, err := a.city.controller()
+	if err != nil {
+		return nil, q, err
+	}
+	dir, err := a.city.dir()
+	if err != nil {
+		_ = c.Close()
+		return nil, q, err
+	}
+	q.InsideRequest = cityapi.SelfIn(dir, os.Getenv)
+	return c, q, nil
+}
+
+func runMailList(ctx context.Context, a *app, o mailListOptions) error {
+	c, q, err := a.post(cityapi.MailQuery{Of: o.agent, All: o.all, Unread: o.unread})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	list, err := c.Mail(ctx, q)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return a.PrintJSON(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.Err, "no mail")
+		return nil
+	}
+	now := time.Now()
+	t := a.Table(cli.Listing{})
+	t.Add("ID", "STATE", "AGE", "FROM", "TO", "BYTES", "SUBJECT")
+	for _, l := range list {
+		t.Add(mail.ShortID(l.ID), mailState(l), display.Ago(l.Sent, now), l.From, l.To.Name, fmt.Sprint(l.Size), cmp.Or(l.Subject, "-"))
+	}
+	return t.Print(a.Out)
+}
+
+func mailState(l cityapi.Mail) string {
+	switch {
+	case l.Done:
+		return "done"
+	case l.Unread:
+		return "new"
+	case len(l.Marks) > 0:
+		return "read"
+	}
+	return "sent"
+}
+
+func newMailReadCmd(a *app) *cobra.Command {
+	var agent string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "read [ID...]",
+		Short: "Print letters, by default the unread ones, and mark them as read",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runMailRead(cmd.Context(), a, cityapi.MailQuery{Of: agent, IDs: args}, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&agent, "agent", "", "outside sessions: the letters of this `AGENT`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: letters with their texts, more")
+	return cli.Describe(cmd, `Prints letters oldest first, up to 1 MiB of text; the rest stays unread. Each begins with
+a line of gc's own, and its text is indented, without control characters. Only an agent
+marks its letters as read: outside sessions nothing changes.`, `
+		gc mail read
+		gc mail read 12 13
+		gc mail read --agent worker`, cli.Statuses{cli.ExitNotFound: "no such letter, agent, city or controller"})
+}
+
+func runMailRead(ctx context.Context, a *app, q cityapi.MailQuery, asJSON bool) error {
+	c, q, err := a.post(q)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	r, err := c.ReadMail(ctx, q)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.PrintJSON(r)
+	}
+	for _, l := range r.Letters {
+		if err := printLetter(a, l); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.More > 0:
+		fmt.Fprintf(a.Err, "%s more: gc mail read\n", display.Count(r.More, "letter"))
+	case len(r.Letters) == 0:
+		fmt.Fprintln(a.Err, "no unread mail")
+	}
+	return nil
+}
+
+// printLetter prints a letter so that its text cannot pass for another letter.
+func printLetter(a *app, l cityapi.Mail) error {
+	head := fmt.Sprintf("letter %s from %s to %s %s, %s", mail.ShortID(l.ID), l.From, l.To.Kind, l.To.Name, l.Sent.Local().Format(time.DateTime))
+	if l.Subject != "" {
+		head += fmt.Sprintf(", subject: %s", l.Subject)
+	}
+	text := strings.ReplaceAll(display.Text(strings.TrimRight(l.Text, "\n")), "\n", "\n    ")
+	_, err := fmt.Fprintf(a.Out, "%s\n    %s\n", display.Line(head), text)
+	return err
+}
+
+func newMailAckCmd(a *app) *cobra.Command {
+	var agent string
+	cmd := &cobra.Command{
+		Use:   "ack ID...",
+		Short: "Mark letters as done",
+		Args:  cli.Between(1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, q, err := a.post(cityapi.MailQuery{Of: agent, IDs: args})
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return c.AckMail(cmd.Context(), q)
+		},
+	}
+	cmd.Flags().StringVar(&agent, "agent", "", "outside sessions: on behalf of this `AGENT`")
+	return cli.Describe(cmd, `Letters that are done are no longer listed, except with --all. When the city's mail is
+full (20000 letters or 256 MiB), the oldest of them are removed.`, `
+		gc mail ack 12 13
+		gc mail ack 12 --agent worker`, cli.Statuses{cli.ExitNotFound: "no such letter, agent, city or controller"})
+}

@@ -70,7 +70,7 @@ start-failed, warning, accepted (gc answered a start-up dialog), exited (as aske
 crashed, quarantined, zombie, draining, drain-cancelled, stopping, relaunched, orphan,
 foreign, nudge (with its receipt), wait, command, acp.turn, status (idle, working,
 blocked, done, error), question (asked, or gone without a known answer), answered,
-interrupted.
+interrupted, mail (sent, told, done), outbox.
 
 Who did something is told as far as the multiplexer can prove it by the process that
 asked: agent NAME, session NAME, terminal pts/N, controller, multiplexer, else unknown.

@@ -98,8 +98,11 @@ type farInbox struct {
 
 var _ outbox.City = (*farInbox)(nil)
 
-// maxOpenNudges is how many nudges wait before messages from other machines are left there.
-const maxOpenNudges = 10_000
+// With so many nudges and waits in the city, messages from other machines are left there.
+const (
+	maxOpenNudges = 10_000
+	maxOpenWaits  = 1_000
+)
 
 func (in *farInbox) load() (err error) {
 	in.taken, err = in.store.Taken()
@@ -147,7 +150,7 @@ func (in *farInbox) Apply(ctx context.Context, from string, m outbox.Message) er
 		return err
 	}
 	if known {
-		return in.saved(ctx, in.store.Flush())
+		return in.saved(in.store.Flush())
 	}
 	q, err := api.ParseMessage(m.Body)
 	if err != nil {
@@ -181,7 +184,7 @@ func (in *farInbox) Refuse(ctx context.Context, from string, m outbox.Message, w
 	if err != nil {
 		return err
 	}
-	return in.saved(ctx, commit)
+	return in.saved(commit)
 }
 
 // flat replaces line ends and other control characters by blanks.
@@ -209,8 +212,9 @@ func (in *farInbox) take(id string, commit *session.Commit) *session.Commit {
 }
 
 // saved waits until a commit is on disk, also over a disk that is full for a while: what
-// it has is kept and written later.
-func (in *farInbox) saved(ctx context.Context, commit *session.Commit) error {
+// it has is kept and written later. Only the controller's end cuts it short: a message
+// that was taken takes effect even if its machine is no longer read.
+func (in *farInbox) saved(commit *session.Commit) error {
 	for said := false; ; commit = in.store.Flush() {
 		err := commit.Wait()
 		if err == nil {
@@ -220,7 +224,7 @@ func (in *farInbox) saved(ctx context.Context, commit *session.Commit) error {
 			said = true
 			in.post(func() { in.logf("messages from other machines wait: %v", err) })
 		}
-		if err := clock.Sleep(ctx, time.Second); err != nil {
+		if err := clock.Sleep(in.ops.ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -267,10 +271,10 @@ func (in *farInbox) nudge(ctx context.Context, id string, m api.Message) error {
 	if err != nil {
 		return err
 	}
-	if err := in.saved(ctx, commit); err != nil {
+	if err := in.saved(commit); err != nil {
 		return err
 	}
-	return in.do(ctx, func() { in.l.nudges.insert(&n) })
+	return in.do(in.ops.ctx, func() { in.l.nudges.insert(&n) })
 }
 
 // wait stores a wait; id is that of its message.
@@ -289,6 +293,9 @@ func (in *farInbox) wait(ctx context.Context, id string, m api.Message) error {
 		if err != nil {
 			return err
 		}
+		if n := len(in.l.waits.list); n >= maxOpenWaits {
+			return fmt.Errorf("%d waits are stored in the city", n)
+		}
 		w = in.store.NewWait(session.Wait{Agent: ag.name(), Until: m.Wait.Until, Wake: wake.name(), Note: m.Wait.Note})
 		commit = in.take(id, in.store.TakeWait(id, w))
 		return nil
@@ -296,10 +303,10 @@ func (in *farInbox) wait(ctx context.Context, id string, m api.Message) error {
 	if err != nil {
 		return err
 	}
-	if err := in.saved(ctx, commit); err != nil {
+	if err := in.saved(commit); err != nil {
 		return err
 	}
-	return in.do(ctx, func() { in.l.waits.list = append(in.l.waits.list, &waiting{Wait: w}) })
+	return in.do(in.ops.ctx, func() { in.l.waits.list = append(in.l.waits.list, &waiting{Wait: w}) })
 }
 
 // drain is DrainSelf, or takes it back; id is that of the message.
@@ -319,7 +326,7 @@ func (in *farInbox) drain(ctx context.Context, id string, m api.Message) error {
 	if err != nil {
 		return err
 	}
-	return in.saved(ctx, commit)
+	return in.saved(commit)
 }
 
 // mark is AckDrain or RequestRestart, once it is known whether the session exists.
@@ -351,5 +358,5 @@ func (in *farInbox) mark(ctx context.Context, id string, m api.Message) error {
 	if err := in.do(ctx, func() { commit = in.take(id, in.store.Take(id)) }); err != nil {
 		return err
 	}
-	return in.saved(ctx, commit)
+	return in.saved(commit)
 }

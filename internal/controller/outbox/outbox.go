@@ -10,6 +10,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -48,6 +49,9 @@ type City interface {
 	Forget(id string)
 }
 
+// errNonsense is the error of an outbox that breaks the rules.
+var errNonsense = errors.New("it sends what no outbox sends")
+
 // Pauses after a step that failed, and how long one message may fail to be applied while
 // others wait behind it.
 const (
@@ -73,7 +77,10 @@ func (r *Reader) Run(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil {
 		n, err := r.pass(ctx)
-		if n > 0 || err == nil {
+		switch {
+		case errors.Is(err, errNonsense):
+			pause = maxPause
+		case n > 0 || err == nil:
 			pause, said = firstPause, ""
 		}
 		if err == nil || ctx.Err() != nil {
@@ -98,7 +105,7 @@ func (r *Reader) pass(ctx context.Context) (taken int, err error) {
 		}
 		for _, m := range list {
 			if m.Place <= after {
-				return taken, fmt.Errorf("it is out of order: place %d after %d", m.Place, after)
+				return taken, fmt.Errorf("%w: place %d after %d", errNonsense, m.Place, after)
 			}
 			if err := r.take(ctx, m); err != nil {
 				return taken, err
@@ -111,7 +118,7 @@ func (r *Reader) pass(ctx context.Context) (taken int, err error) {
 
 // take applies a message, then deletes it, then forgets it.
 func (r *Reader) take(ctx context.Context, m Message) error {
-	if err := CheckID(m.ID); err != nil {
+	if err := checkID(m.ID); err != nil {
 		return err
 	}
 	if err := r.apply(ctx, m); err != nil {
@@ -141,14 +148,14 @@ func (r *Reader) apply(ctx context.Context, m Message) error {
 // maxID is the length of the longest id, in bytes.
 const maxID = 64
 
-// CheckID returns an error unless id is 1 to 64 bytes of [A-Za-z0-9_-].
-func CheckID(id string) error {
+// checkID returns an error unless id is 1 to 64 bytes of [A-Za-z0-9_-].
+func checkID(id string) error {
 	if id == "" || len(id) > maxID {
-		return fmt.Errorf("an id of %d bytes, 1 to %d are allowed", len(id), maxID)
+		return fmt.Errorf("%w: an id of %d bytes", errNonsense, len(id))
 	}
 	for _, c := range []byte(id) {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
-			return fmt.Errorf("an id holds %q", c)
+			return fmt.Errorf("%w: an id with %q", errNonsense, c)
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func Mux(ctx context.Context, f *outside.Findings, version string) {
 		f.Warn("mux", "the old server is still running; gc mux upgrade tries again", "the last upgrade failed and was undone: %s", s.UpgradeFailed)
 	}
 	for _, path := range s.Damaged {
-		f.Warn("mux", "inspect it with bbolt, or remove it: rm "+path, "a damaged database was moved to %s: its metadata, queue and background commands are lost", path)
+		f.Warn("mux", "inspect it with bbolt, or remove it: rm "+path, "a damaged database was moved to %s: its metadata, queue, outbox and background commands are lost", path)
 	}
 	if s.Restarts > 0 {
 		f.Warn("mux", "no session was lost; "+paths.Dir+"/mux.log has the reason", "the server died and was restarted: %s", display.Count(s.Restarts, "time"))

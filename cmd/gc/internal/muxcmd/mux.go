@@ -91,7 +91,7 @@ func runStatus(ctx context.Context, a *commands, asJSON bool) error {
 	t.Add("keeper", fmt.Sprintf("pid %d, up %s, %s", s.Keeper.PID, display.Ago(s.Keeper.Since, now), display.Memory(s.Keeper.MemoryBytes)))
 	t.Add("sessions", fmt.Sprintf("%d running, %d ended and kept", s.Sessions, s.Exited))
 	for _, path := range s.Damaged {
-		t.Add("damaged", path+" is a damaged database that was replaced; its metadata, queue and background commands are lost")
+		t.Add("damaged", path+" is a damaged database that was replaced; its metadata, queue, outbox and background commands are lost")
 	}
 	if err := t.Print(a.Out); err != nil {
 		return err

@@ -195,7 +195,7 @@ func (a *app) sayBlocked(ctx context.Context, t *target, r runtime.Receipt) {
 	a.shown(ctx, t, q)
 	answer := "--text ANSWER"
 	if len(q.Options) > 0 {
-		answer = "--option " + shell.Word(q.Options[0])
+		answer = "--option " + shell.Word(suggested(q))
 	}
 	fmt.Fprintf(a.Err, "hint: %s pending %s shows the question; answer with %s respond %s %s; --wait 1m waits for an answer\n",
 		path, display.Line(name), path, display.Line(name), display.Line(answer))

@@ -175,7 +175,7 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 			return err
 		}
 	} else if len(q.Options) > 0 {
-		return cli.Fail(cli.ExitUsage, "--option "+shell.Word(q.Options[0]), "the question of %s requires one of its options", t.label)
+		return cli.Fail(cli.ExitUsage, "--option "+shell.Word(suggested(q)), "the question of %s requires one of its options", t.label)
 	}
 	err = p.Respond(ctx, t.session, answer)
 	if o.text != "" && errors.Is(err, runtime.ErrInteractionUnsupported) {
@@ -271,4 +271,17 @@ func fitting(options []string, ok func(i int, label string) bool) []string {
 		}
 	}
 	return fits
+}
+
+// suggested is the option that a hint names: one that allows what is asked this once,
+// before one that lasts. The first one of a question that does not say what they mean.
+func suggested(q *runtime.Interaction) string {
+	for _, want := range []string{"allow_once", "reject_once", ""} {
+		for _, o := range q.Options {
+			if q.Metadata["option."+o] == want {
+				return o
+			}
+		}
+	}
+	return q.Options[0]
 }

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"gascity.dev/gc/runtime"
+)
 
 func TestChooseOption(t *testing.T) {
 	codex := []string{"Allow", "Allow for this session", "Always allow", "Cancel this tool call"}
@@ -30,6 +34,21 @@ func TestChooseOption(t *testing.T) {
 		got, err := chooseOption(c.options, c.want)
 		if got != c.take || (err == nil) != (c.take != "") {
 			t.Errorf("%q of %q: %q, %v", c.want, c.options, got, err)
+		}
+	}
+}
+
+// A hint never names an option that lasts while another one does not.
+func TestSuggestedOption(t *testing.T) {
+	kinds := map[string]string{"option.Always": "allow_always", "option.Yes": "allow_once", "option.No": "reject_once"}
+	for want, q := range map[string]*runtime.Interaction{
+		"Yes":    {Options: []string{"Always", "No", "Yes"}, Metadata: kinds},
+		"No":     {Options: []string{"Always", "No"}, Metadata: kinds},
+		"Always": {Options: []string{"Always"}, Metadata: kinds},
+		"Red":    {Options: []string{"Red", "Blue"}},
+	} {
+		if got := suggested(q); got != want {
+			t.Errorf("%q: %q, want %q", q.Options, got, want)
 		}
 	}
 }

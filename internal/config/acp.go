@@ -2,11 +2,13 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/acp/rules"
 	"gascity.dev/gc/internal/nearest"
 	"gascity.dev/gc/internal/toml"
 )
@@ -42,20 +44,11 @@ func (*ACP) FormerKeys() map[string]string {
 // handshakeTimeout is the default of handshake_timeout.
 const handshakeTimeout = time.Minute
 
-// Values of permission: how a policy answers what no rule decides.
-const (
-	ACPAsk       = "ask" // a person or the controller answers; the default
-	ACPAllowRead = "allow-read"
-	ACPAllow     = "allow"
-	ACPDeny      = "deny"
-)
-
-// toolKinds are the kinds of tool calls that a rule may name: those of version 1 of the
-// protocol (schema, ToolKind).
-var toolKinds = []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"}
+// ACPAllow is the permission that allows what no rule decides.
+const ACPAllow = rules.Allow
 
 func (a *ACP) validate(out *toml.Report, where string) {
-	oneOf(out, a.Place("permission"), where+"permission", a.Permission, ACPAsk, ACPAllowRead, ACPAllow, ACPDeny)
+	oneOf(out, a.Place("permission"), where+"permission", a.Permission, rules.Permissions...)
 	for key, rules := range map[string][]string{"allow": a.Allow, "deny": a.Deny} {
 		for _, r := range rules {
 			checkRule(out, a.Place(key), where+key, r)
@@ -73,17 +66,17 @@ func (a *ACP) validate(out *toml.Report, where string) {
 
 // checkRule checks a rule of a policy: KIND or KIND:GLOB.
 func checkRule(out *toml.Report, at Pos, key, rule string) {
-	kind, glob, hasGlob := strings.Cut(rule, ":")
+	r, err := rules.Parse(rule)
 	switch {
-	case !slices.Contains(toolKinds, kind):
-		hint := "kinds: " + strings.Join(toolKinds, ", ")
-		if near := nearest.Of(kind, toolKinds); near != "" {
+	case errors.Is(err, rules.ErrKind):
+		hint := "kinds: " + strings.Join(rules.Kinds, ", ")
+		if near := nearest.Of(r.Kind, rules.Kinds); near != "" {
 			hint = "did you mean " + quote(near) + "? " + hint
 		}
-		out.Add(at, hint, "%s: rule %q: %q is not a kind of tool call", key, clip(rule), clip(kind))
-	case hasGlob && (strings.TrimSpace(glob) == "" || badText(glob)):
-		out.Add(at, `write "`+kind+`" for every call of the kind, or "`+kind+`:GLOB"`, "%s: rule %q has no pattern", key, clip(rule))
-	case kind != "execute" && (strings.HasPrefix(strings.TrimSpace(glob), "~") || slices.Contains(strings.Split(glob, "/"), "..")):
+		out.Add(at, hint, "%s: rule %q: %q is not a kind of tool call", key, clip(rule), clip(r.Kind))
+	case errors.Is(err, rules.ErrEmpty), badText(r.Pattern):
+		out.Add(at, `write "`+r.Kind+`" for every call of the kind, or "`+r.Kind+`:GLOB"`, "%s: rule %q has no pattern", key, clip(rule))
+	case err != nil:
 		out.Add(at, "write a path below the work dir, or an absolute one", "%s: rule %q matches no path", key, clip(rule))
 	}
 }
@@ -114,7 +107,7 @@ func (c *City) HostedBy(selected, session, own string) string {
 // applyACP merges how the agent is hosted over ACP, the most specific last: what the
 // preset says of its program, [session.acp], the city's providers, [agents.acp].
 func (c *City) applyACP(r *Resolved, a *Agent) error {
-	r.ACP.Permission, r.ACP.HandshakeTimeout = ACPAsk, handshakeTimeout
+	r.ACP.Permission, r.ACP.HandshakeTimeout = rules.Ask, handshakeTimeout
 	chain, err := c.chain(r.Provider)
 	if err != nil {
 		return err

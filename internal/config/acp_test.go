@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gascity.dev/gc/internal/acp/rules"
 )
 
 func TestProblemsOfACP(t *testing.T) {
@@ -127,7 +129,7 @@ AGENT
 		return acpOf(t, strings.NewReplacer("MINE", provider, "AGENT", agent).Replace(text))
 	}
 	r := of("", "")
-	if r.ACP.Mode != "plan" || r.ACP.Model != "small" || r.ACP.Permission != ACPAllowRead || r.ACP.AskTimeout != 5*time.Minute || r.ACP.HandshakeTimeout != time.Minute {
+	if r.ACP.Mode != "plan" || r.ACP.Model != "small" || r.ACP.Permission != rules.AllowRead || r.ACP.AskTimeout != 5*time.Minute || r.ACP.HandshakeTimeout != time.Minute {
 		t.Errorf("[session.acp]: %+v", r.ACP)
 	}
 	if o := r.Origins["acp.mode"].String(); o != "session.acp (city.toml:4)" {

@@ -65,9 +65,51 @@ func matchAnyPart(pattern, command string) bool {
 	plain := words(pattern)
 	return slices.ContainsFunc(parts, func(part string) bool {
 		quoted := strings.ContainsAny(part, `'"\`)
-		return slices.ContainsFunc(forms(words(part), quoted), func(form string) bool { return wildcard(plain, form) })
+		return slices.ContainsFunc(forms(words(part), quoted), func(form string) bool {
+			return wildcard(plain, form)
+		}) || slices.ContainsFunc(forms(words(oneWord(part)), false), func(form string) bool {
+			return slices.ContainsFunc(withoutOptions(form), func(f string) bool { return wildcard(plain, f) })
+		})
 	})
 }
+
+// oneWord returns the command with an underscore for each blank in quotes: a quoted text
+// is one word.
+func oneWord(command string) string {
+	quote := rune(0)
+	return strings.Map(func(c rune) rune {
+		switch {
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case c == quote:
+			quote = 0
+		case quote != 0 && (c == ' ' || c == '\t'):
+			return '_'
+		}
+		return c
+	}, command)
+}
+
+// withoutOptions returns the command without its first options: "git push" for "git -C x
+// push". Which options take the next word is not known, so both readings count.
+func withoutOptions(form string) []string {
+	first, rest, _ := strings.Cut(form, " ")
+	var out []string
+	option := false // the word before is one
+	for rest != "" && len(out) < maxOptions {
+		word, after, _ := strings.Cut(rest, " ")
+		is := strings.HasPrefix(word, "-")
+		if !is && !option {
+			break
+		}
+		option, rest = is, after
+		out = append(out, strings.TrimSpace(first+" "+rest))
+	}
+	return out
+}
+
+// maxOptions is how many words withoutOptions looks past.
+const maxOptions = 64
 
 // words returns a command without quotes and backslashes, with single blanks.
 func words(command string) string {

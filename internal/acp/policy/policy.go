@@ -14,17 +14,16 @@ import (
 	"strings"
 
 	"gascity.dev/gc/internal/acp/conversation"
+	"gascity.dev/gc/internal/acp/rules"
 )
 
-// Permissions: what happens to a request that no rule matches.
+// Permissions: what happens to a request that no rule matches; see package rules.
 const (
-	Ask       = "ask"        // someone answers; the default
-	AllowRead = "allow-read" // reading and searching below the work directory is allowed
-	Allow     = "allow"      // everything is allowed
-	Deny      = "deny"       // everything is rejected
+	Ask       = rules.Ask
+	AllowRead = rules.AllowRead
+	Allow     = rules.Allow
+	Deny      = rules.Deny
 )
-
-var permissions = []string{Ask, AllowRead, Allow, Deny}
 
 // Config is a policy as configured. The zero value asks about everything.
 type Config struct {
@@ -46,8 +45,8 @@ func New(c Config) (*Policy, error) {
 	if p.permission == "" {
 		p.permission = Ask
 	}
-	if !slices.Contains(permissions, p.permission) {
-		return nil, fmt.Errorf("permission %q: want %s", c.Permission, strings.Join(permissions, ", "))
+	if !slices.Contains(rules.Permissions, p.permission) {
+		return nil, fmt.Errorf("permission %q: want %s", c.Permission, strings.Join(rules.Permissions, ", "))
 	}
 	var err error
 	if p.deny, err = parseRules("deny", c.Deny); err != nil {

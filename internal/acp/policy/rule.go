@@ -8,10 +8,8 @@ import (
 	"strings"
 
 	"gascity.dev/gc/internal/acp/conversation"
+	"gascity.dev/gc/internal/acp/rules"
 )
-
-// kinds are the protocol's kinds of tool calls.
-var kinds = []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"}
 
 // rule is KIND or KIND:GLOB.
 type rule struct {
@@ -21,27 +19,18 @@ type rule struct {
 }
 
 func parseRule(text string) (rule, error) {
-	kind, pattern, hasPattern := strings.Cut(text, ":")
-	if !slices.Contains(kinds, kind) {
-		return rule{}, fmt.Errorf("unknown kind %q: want %s, or one of them followed by :GLOB", kind, strings.Join(kinds, ", "))
+	r, err := rules.Parse(text)
+	if errors.Is(err, rules.ErrKind) {
+		err = fmt.Errorf("unknown kind %q: want %s, or one of them followed by :GLOB", r.Kind, strings.Join(rules.Kinds, ", "))
 	}
-	pattern = strings.TrimSpace(pattern)
-	switch {
-	case hasPattern && pattern == "":
-		return rule{}, errors.New("empty pattern: want KIND or KIND:GLOB")
-	case kind == execute:
-	case strings.HasPrefix(pattern, "~"):
-		return rule{}, errors.New("~ is not expanded: want a path below the work directory or an absolute one")
-	case slices.Contains(strings.Split(pattern, "/"), ".."):
-		return rule{}, errors.New(".. never matches: want a path below the work directory or an absolute one")
+	if err != nil {
+		return rule{}, err
 	}
-	return rule{text, kind, pattern}, nil
+	return rule{text, r.Kind, r.Pattern}, nil
 }
 
 // named returns the rule as the transcript shows it.
 func (r rule) named(list string) string { return fmt.Sprintf("%s %q", list, r.text) }
-
-const execute = "execute"
 
 // request is compared with rules.
 type request struct {
@@ -58,7 +47,7 @@ func newRequest(t *conversation.Tool, workDir string) request {
 	}
 	r := request{kind: t.Kind, command: strings.TrimSpace(t.Command), title: strings.TrimSpace(t.Title), workDir: workDir}
 	if r.command != "" { // whatever the agent calls it: a command may do anything
-		r.kind = execute
+		r.kind = rules.Execute
 	}
 	r.locations = slices.Clone(t.Locations)
 	for _, d := range t.Diffs {
@@ -84,7 +73,7 @@ func (r rule) allows(q request) bool {
 		return false
 	case r.pattern == "":
 		return true
-	case r.kind == execute:
+	case r.kind == rules.Execute:
 		return matchCommand(r.pattern, q.command)
 	}
 	return len(q.locations) > 0 &&
@@ -115,7 +104,7 @@ func (r rule) denies(q request) verdict {
 		return no
 	case r.pattern == "":
 		return yes
-	case r.kind == execute:
+	case r.kind == rules.Execute:
 		return r.deniesCommand(q)
 	case slices.ContainsFunc(q.locations, func(path string) bool { return touchesPath(r.pattern, path, q.workDir) }):
 		return yes

@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string) int {
 		dir = "/"
 	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Version: version, Caller: os.Getenv("GC_SESSION_NAME"), Control: *control, Env: os.Environ(), Dir: dir,
+		Version: version, Caller: os.Getenv("GC_SESSION_NAME"), City: os.Getenv("GC_CITY_PATH"), Control: *control, Env: os.Environ(), Dir: dir,
 		Connect: func(ctx context.Context, start bool) (*client.Client, error) { return connect(ctx, *gc, start) },
 	})
 	if err != nil {

@@ -22,10 +22,10 @@ func newMCPCmd() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&control, "control", false, "also allow changes to other sessions and commands")
 	return cli.Describe(cmd, `Serves the protocol on standard input and output with the tools exec, process,
-session_list, session_peek, session_send, session_wait and session_respond. In a
-session (GC_SESSION_NAME), an agent's background commands survive it and report to it
-when they end. Other sessions and commands are read-only without --control. The server
-is the program gc-mcp beside gc.`, `
+session_list, session_peek, session_send, session_wait, session_respond, mail_send,
+mail_list, mail_read and mail_ack. In a session (GC_SESSION_NAME), an agent's background
+commands survive it and report to it when they end. Other sessions and commands are
+read-only without --control. The server is the program gc-mcp beside gc.`, `
 		claude mcp add gc -- gc mcp
 		npx @modelcontextprotocol/inspector --cli gc mcp --method tools/list`,
 		cli.Statuses{cli.ExitNotFound: "gc-mcp is not installed"})

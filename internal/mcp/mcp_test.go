@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	if mode := os.Getenv(serverVar); mode != "" {
 		err := Serve(context.Background(), Options{
-			Version: "test", Caller: os.Getenv("GC_SESSION_NAME"), Control: mode == "control",
+			Version: "test", Caller: os.Getenv("GC_SESSION_NAME"), City: os.Getenv("GC_CITY_PATH"), Control: mode == "control",
 			Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/"}, Dir: "/",
 			Connect: func(ctx context.Context, start bool) (*client.Client, error) {
 				paths, err := api.DefaultPaths(os.Getenv)
@@ -81,13 +81,14 @@ func newWorld(t *testing.T) *world {
 }
 
 // connect starts a server process and connects to its standard streams.
-func (w *world) connect(caller, mode string) *mcp.ClientSession {
+func (w *world) connect(caller, mode string, env ...string) *mcp.ClientSession {
 	w.t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{
 		serverVar + "=" + mode, "GC_MUX_SOCKET=" + w.paths.Socket, "GC_SESSION_NAME=" + caller,
 		"PATH=" + os.Getenv("PATH"), "HOME=/",
 	}
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = os.Stderr
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	s, err := client.Connect(w.t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
@@ -151,7 +152,7 @@ func TestClientRunsABackgroundCommand(t *testing.T) {
 			t.Errorf("%s has no description or schema", tool.Name)
 		}
 	}
-	if got := strings.Join(names, " "); got != "exec process session_list session_peek session_respond session_send session_wait" {
+	if got := strings.Join(names, " "); got != "exec mail_ack mail_list mail_read mail_send process session_list session_peek session_respond session_send session_wait" {
 		t.Errorf("tools: %s", got)
 	}
 	if r := must(t, s, "exec", args{"command": "echo fast; exit 3"}); r["status"] != "failed" || r["exitCode"] != 3.0 || r["output"] != "fast\n" {

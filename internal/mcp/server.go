@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Version string
 	Caller  string   // name of the session that the agent runs in; owner of the commands it starts
+	City    string   // directory of the city whose mail is served; "" for none
 	Control bool     // allow changes to others' sessions
 	Env     []string // environment of commands
 	Dir     string   // working directory of commands
@@ -42,7 +43,9 @@ const instructions = `gc runs commands that outlive you and the connection. Call
 take long: it returns after at most yieldMs, with the status "running" and a
 sessionId if the command continues. When it ends, a message with the tag
 [gc:evt ID] wakes you; do not poll in a loop. Call process for its output (poll,
-log), its input (write, submit, keys) and its end (wait, kill).`
+log), its input (write, submit, keys) and its end (wait, kill).
+
+A message with the tag [gc:mail ID] says that other agents wrote to you: mail_read.`
 
 // Serve speaks the protocol on standard input and output until the input ends
 // or ctx is cancelled.
@@ -83,6 +86,7 @@ func newServer(o Options) *mcp.Server {
 	mcp.AddTool(m, &mcp.Tool{
 		Name: "session_respond", Annotations: changes, Description: "Answer a session's question with the label of an option.",
 	}, s.respond)
+	s.addMail(m, reads)
 	return m
 }
 

@@ -110,7 +110,7 @@ func TestVersionWithoutHandshake(t *testing.T) {
 	if c, _ := d["capabilities"].(map[string]any); c["tools"] == nil || c["tasks"] != nil {
 		t.Errorf("capabilities %v", c)
 	}
-	if tools := resultOf(t, got["2"])["tools"].([]any); len(tools) != 7 {
+	if tools := resultOf(t, got["2"])["tools"].([]any); len(tools) != 11 {
 		t.Errorf("%d tools", len(tools))
 	}
 	if got["3"]["error"] == nil {

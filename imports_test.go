@@ -156,8 +156,8 @@ var arrows = map[string][]string{
 		"mux/api", "mux/attach", "mux/client", "mux/keys",
 	},
 	"cmd/gc/internal/muxcmd": {
-		"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "internal/agent", "internal/controller/api", "internal/far",
-		"mux/api", "mux/client", "mux/many", "runtime",
+		"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "cmd/gc/internal/hostcheck", "cmd/gc/internal/hostcmd", "internal/agent", "internal/controller/api", "internal/far",
+		"mux/api", "mux/client", "mux/many", "runtime", "internal/shell",
 	},
 	"cmd/gc/internal/opcmd":  {"cmd/gc/internal/backend", "cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "runtime/exec/check"},
 	"cmd/gc/internal/report": {"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/words", "internal/controller/api", "internal/controller/outside"},

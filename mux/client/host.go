@@ -323,11 +323,11 @@ func (c *hostConn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Close ends the program too.
+// Close ends the program too, and first: whoever reads may exit as soon as the
+// connection is closed, and a program that waits for the host would stay.
 func (c *hostConn) Close() error {
-	err := c.Conn.Close()
 	c.once.Do(func() { _ = c.cmd.Process.Signal(unix.SIGTERM) })
-	return err
+	return c.Conn.Close()
 }
 
 // HostError reports that a host's program ended before it delivered anything.
@@ -337,12 +337,13 @@ type HostError struct {
 	Output string // the last lines of its standard error
 }
 
-// Statuses of the remote command: gc's for bad arguments and for "no server", and the shell's for a command
-// that is not found.
+// Statuses of the remote command: gc's for bad arguments and for "no server", the shell's
+// for a command that is not found, and ssh's for its own failures.
 const (
 	hostUsage    = 2
 	hostNoServer = 3
 	hostNoGC     = 127
+	hostFailed   = 255
 )
 
 // Error includes the program's output.
@@ -367,7 +368,7 @@ func (e *HostError) Hint() string {
 	switch {
 	case e.Status == hostNoGC:
 		return "gc host install " + e.Host + " puts it there; GC_HOST_BIN says where it is if it is not on the PATH of commands there"
-	case e.Status != 255:
+	case e.Status != hostFailed:
 		return ""
 	case strings.Contains(e.Output, "IDENTIFICATION HAS CHANGED"):
 		return "find out why its key changed; only then remove the old one with ssh-keygen -R"

@@ -2,7 +2,9 @@ package client
 
 import (
 	"errors"
+	"net"
 	"testing"
+	"time"
 
 	"gascity.dev/gc/mux/api"
 )
@@ -28,4 +30,35 @@ func TestParseHost(t *testing.T) {
 			t.Errorf("%q: %+v, %v", in, h, err)
 		}
 	}
+}
+
+// closing notes whether the program had ended when its connection was closed.
+type closing struct {
+	net.Conn
+	ended <-chan struct{}
+	after bool
+}
+
+func (c *closing) Close() error {
+	select {
+	case <-c.ended:
+		c.after = true
+	case <-time.After(10 * time.Second):
+	}
+	return c.Conn.Close()
+}
+
+// A program that waits for its host is ended before its connection: the process that
+// reads may exit once that is closed.
+func TestCloseEndsTheProgramFirst(t *testing.T) {
+	conn, err := Host{Name: "h", Program: "sh -c 'exec sleep 600'"}.dial("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &closing{Conn: conn.Conn, ended: conn.ended}
+	conn.Conn = c
+	if err := conn.Close(); err != nil || !c.after {
+		t.Errorf("%v, ended before: %v", err, c.after)
+	}
+	<-conn.ended
 }

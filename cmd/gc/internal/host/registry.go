@@ -16,7 +16,7 @@ import (
 // Resolve returns the machine of a URL or of a registered name. A registered host's
 // path of gc counts unless GC_HOST_BIN is set.
 func Resolve(nameOrURL string) (*client.Host, error) {
-	known, err := find(nameOrURL)
+	known, err := Known(nameOrURL)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +36,9 @@ func Resolve(nameOrURL string) (*client.Host, error) {
 	return &h, nil
 }
 
-// find returns the zero Host if none is registered. A URL works without a registry.
-func find(nameOrURL string) (hosts.Host, error) {
+// Known returns what is registered of a machine: the zero Host if nothing is. A URL
+// works without a registry.
+func Known(nameOrURL string) (hosts.Host, error) {
 	r, err := hosts.Default(os.Getenv)
 	if err != nil {
 		return hosts.Host{}, nil

@@ -165,20 +165,24 @@ func newUpgradeCmd(a *commands) *cobra.Command {
 		Use:   "upgrade [PATH]",
 		Short: "Upgrade the server without ending sessions",
 		Args:  cli.Between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: cli.Graceful(func(cmd *cobra.Command, args []string) error {
 			path := ""
 			if len(args) > 0 {
 				path = args[0]
 			}
 			return runUpgrade(cmd.Context(), a, path)
-		},
+		}),
 	}
 	return cli.Describe(cmd, `Replaces the server's program with the one at PATH (default: this one) and returns when it
 answers. Sessions keep running, and attached terminals reconnect. If the new program is
 not ready within 5 s, the old one continues, nothing is lost, and gc mux status shows
-the failure.`, `
+the failure.
+
+With --host it installs this version on that machine, as gc host install does, and
+upgrades the server there; PATH is a program that is there already.`, `
 		gc mux upgrade
-		gc mux upgrade ~/go/bin/gc`,
+		gc mux upgrade ~/go/bin/gc
+		gc mux upgrade --host build`,
 		cli.Statuses{cli.ExitFailure: "failure; the old program is running", cli.ExitNotFound: "no server is running", cli.ExitCannotTell: ""})
 }
 
@@ -190,7 +194,7 @@ func runUpgrade(ctx context.Context, a *commands, path string) error {
 	if h, err := a.mux.Remote(); err != nil {
 		return err
 	} else if h != nil {
-		return cli.Fail(cli.ExitUnsupported, "ssh "+h.Name+" gc mux upgrade", "cannot upgrade the server of another machine")
+		return upgradeThere(ctx, a, h, path)
 	}
 	to, err := a.mux.Version, error(nil)
 	if path == "" {

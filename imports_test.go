@@ -148,7 +148,7 @@ var arrows = map[string][]string{
 		"cmd/gc/internal/display", "internal/config", "internal/controller/outside", "internal/proctree", "internal/shell", "mux/api", "mux/client",
 	},
 	"cmd/gc/internal/backend": {
-		"cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "internal/config", "internal/far", "internal/proctree", "internal/spawn", "internal/staging", "mux/client", "mux/many", "runtime", "runtime/acp", "runtime/exec", "runtime/native",
+		"cmd/gc/internal/cli", "cmd/gc/internal/host", "cmd/gc/internal/sessionop", "internal/config", "internal/far", "internal/link", "internal/proctree", "internal/spawn", "internal/staging", "mux/client", "mux/many", "runtime", "runtime/acp", "runtime/exec", "runtime/native",
 		"runtime/router", "runtime/runtimefake", "runtime/subprocess", "runtime/tmux", "runtime/wrap",
 	},
 	"cmd/gc/internal/background": {

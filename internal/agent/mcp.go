@@ -61,7 +61,7 @@ func (s *Spec) startServers(cfg *runtime.Config) error {
 		if m.Name == runtime.MCPSelf {
 			m.Env = ownEnv(cfg)
 		}
-		if m.Type == runtime.MCPStdio && !s.remote() {
+		if m.Type == runtime.MCPStdio && !s.elsewhere() {
 			m.Command = lookPath(m.Command, cmp.Or(cfg.Env["PATH"], cfg.BaseEnv["PATH"]))
 		}
 	}
@@ -70,7 +70,7 @@ func (s *Spec) startServers(cfg *runtime.Config) error {
 	}
 	switch s.Resolved.MCPStyle {
 	case config.MCPByFile:
-		if s.remote() {
+		if s.elsewhere() {
 			return &StartError{Msg: "its MCP servers are in a file of this machine, which its session cannot read", Help: "remove mcp_servers", Key: "mcp_servers"}
 		}
 		cfg.Command += " --mcp-config=" + shell.Word(s.ServersFile())

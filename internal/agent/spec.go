@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +56,25 @@ type BuildOptions struct {
 	Record  bool     // record the sessions
 
 	Provider string // hosts the city, if not the config's: GC_SESSION
+}
+
+// Host returns the other machine that hosts the agent, as ssh://[user@]HOST[:port]; ""
+// is this one.
+func (s *Spec) Host() string {
+	by := s.Resolved.Session
+	if by == "hybrid" {
+		by = s.City.Session.Local
+		if slices.ContainsFunc(s.City.Session.RemoteMatch, func(pattern string) bool {
+			ok, err := path.Match(pattern, s.Session)
+			return ok && err == nil
+		}) {
+			by = s.City.Session.Remote
+		}
+	}
+	if !config.IsHost(by) {
+		return ""
+	}
+	return strings.TrimSuffix(by, "/")
 }
 
 // Name returns the agent's qualified name.
@@ -173,6 +194,9 @@ func build(c *config.City, r config.Resolved, o BuildOptions) (*Spec, error) {
 		return nil, err
 	}
 	s.vars.WorkDir = config.Place(c.Dir, dir)
+	if s.Host() != "" { // a place there; "" is the home directory
+		s.vars.WorkDir = dir
+	}
 	if s.Config, err = s.runtimeConfig(o); err != nil {
 		return nil, err
 	}
@@ -349,7 +373,10 @@ func (s *Spec) environment(o BuildOptions) map[string]string {
 	return env
 }
 
-// remote reports whether the agent runs on another machine.
+// elsewhere reports whether the agent runs on a machine that cannot read files of this one.
+func (s *Spec) elsewhere() bool { return s.remote() || s.Host() != "" }
+
+// remote reports whether the agent runs in a pod, which inherits nothing.
 func (s *Spec) remote() bool { return s.Resolved.Session == "k8s" }
 
 // StartConfig returns the Config of one incarnation, with its prompt and
@@ -417,7 +444,10 @@ func (e *StartError) Error() string { return e.Msg }
 func (e *StartError) Hint() string { return e.Help }
 
 func (s *Spec) checkWorkDir() error {
-	if s.remote() || len(s.Resolved.PreStart) > 0 { // PreStart may create it
+	if dir := s.vars.WorkDir; s.Host() != "" && dir != "" && !filepath.IsAbs(dir) {
+		return &StartError{Msg: fmt.Sprintf("work dir %s: must be absolute on another machine", dir), Help: "it comes from: " + s.Resolved.Origins["work_dir"].String(), Key: "work_dir"}
+	}
+	if s.elsewhere() || len(s.Resolved.PreStart) > 0 { // PreStart may create it
 		return nil
 	}
 	st, err := os.Stat(s.vars.WorkDir)

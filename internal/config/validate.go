@@ -1,8 +1,10 @@
 package config
 
 import (
+	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gascity.dev/gc/internal/nearest"
@@ -13,7 +15,7 @@ import (
 // SessionProviders are the values of [session] provider that this program
 // supports; "exec:" is followed by a script.
 func SessionProviders() []string {
-	return []string{"native", "tmux", "subprocess", "acp", "exec:<script>", "auto", "hybrid"}
+	return []string{"native", "tmux", "subprocess", "acp", "exec:<script>", "ssh://<host>", "auto", "hybrid"}
 }
 
 // otherProviders are also valid: other builds may have them, and fake is for
@@ -25,7 +27,33 @@ func ValidSessionProvider(name string) bool {
 	if script, ok := strings.CutPrefix(name, "exec:"); ok {
 		return script != ""
 	}
+	if IsHost(name) {
+		return hostProblem(name) == ""
+	}
 	return name != "exec:<script>" && (slices.Contains(SessionProviders(), name) || slices.Contains(otherProviders, name))
+}
+
+// IsHost reports whether a session provider is another machine, as ssh://[user@]HOST[:port].
+func IsHost(provider string) bool { return strings.HasPrefix(provider, "ssh://") }
+
+// hostProblem is what is wrong with the URL of another machine; "" if nothing is.
+func hostProblem(name string) string {
+	u, err := url.Parse(name)
+	switch {
+	case err != nil || u.Hostname() == "" || strings.ContainsAny(name, "<> ") || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return "want ssh://[user@]HOST[:port]"
+	case strings.HasPrefix(u.Hostname(), "-") || strings.HasPrefix(u.User.Username(), "-"):
+		return "a name does not start with -"
+	}
+	if _, has := u.User.Password(); has {
+		return "a password here can be read by every process; use a key"
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
+			return "no such port: " + p
+		}
+	}
+	return ""
 }
 
 // validate checks everything that a value's type does not express.
@@ -226,6 +254,14 @@ func (c *City) validateSession(out *toml.Report) {
 
 func checkSession(out *toml.Report, at Pos, key, name string) {
 	if name == "" || ValidSessionProvider(name) {
+		return
+	}
+	problem := hostProblem(name)
+	if IsHost(name) {
+		if u, err := url.Parse(name); err == nil {
+			name = u.Redacted()
+		}
+		out.Add(at, "", "%s: %q: %s", key, clip(name), problem)
 		return
 	}
 	out.Add(at, "valid: "+strings.Join(SessionProviders(), ", "), "%s: %q is not a session provider", key, clip(name))

@@ -112,6 +112,7 @@ func (rp *reports) agentStatus(ag *agentState) api.AgentStatus {
 	}
 	if ag.spec != nil {
 		a.Permissions, a.Unchecked = ag.spec.Permissions(ag.seen.Hashes.Core)
+		a.Host = ag.spec.Host()
 		a.Provider, a.Description = ag.spec.Resolved.Provider, ag.spec.Resolved.Description
 		if ag.spec.Resolved.Template != ag.spec.Resolved.Name {
 			a.Pool = ag.spec.Resolved.Template

@@ -270,3 +270,69 @@ func (l *Link) publish() {
 		c <- l.state
 	}
 }
+
+// Forward serves the near side of rw with connections of the link, until rw or ctx ends;
+// it owns rw. So one who holds a link shares it with other processes.
+func (l *Link) Forward(ctx context.Context, rw io.ReadWriteCloser, mine many.Hello) error {
+	all, cut := context.WithCancel(ctx)
+	defer cut()
+	return many.Serve(all, rw, mine, func(ctx context.Context, r many.Request, near net.Conn) {
+		far, err := l.Dial(ctx, r.Kind, r.Args)
+		if err != nil {
+			_ = many.Refuse(near, CodeAway, err.Error())
+			return
+		}
+		defer far.Close()
+		stop := context.AfterFunc(ctx, func() { far.Close() })
+		defer stop()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if _, err := io.Copy(far, near); err == nil {
+				closeWrite(far)
+			}
+		}()
+		if answer(near, far) {
+			near.Close()
+		} else if ctx.Err() == nil { // only the end of the stream is not taken for the end of the data
+			cut()
+			<-ctx.Done()
+		}
+		far.Close()
+		<-ended
+	})
+}
+
+// CodeAway is the code of a refusal by Forward while the machine is away.
+const CodeAway = "unreachable"
+
+// answer passes on what the far side sends, first whether it serves the connection. It
+// reports false if the far side was lost before its end.
+func answer(near, far net.Conn) bool {
+	b := make([]byte, 16<<10)
+	for accepted := false; ; {
+		n, err := far.Read(b)
+		if refused := new(many.Refused); errors.As(err, &refused) {
+			_ = many.Refuse(near, refused.Code, refused.Text)
+			return true
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false
+		}
+		if !accepted {
+			accepted = true
+			if many.Accept(near) != nil {
+				return true
+			}
+		}
+		if _, werr := near.Write(b[:n]); werr != nil || err != nil {
+			return true
+		}
+	}
+}
+
+func closeWrite(c net.Conn) {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}

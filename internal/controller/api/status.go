@@ -78,6 +78,7 @@ type AgentStatus struct {
 	Name         string        `json:"name"`
 	Session      string        `json:"session"`
 	Provider     string        `json:"provider"`
+	Host         string        `json:"host,omitempty"` // the other machine that hosts it, ssh://…
 	Description  string        `json:"description,omitempty"`
 	Pool         string        `json:"pool,omitempty"`
 	State        State         `json:"state"`

@@ -47,7 +47,7 @@ func foreignSession(ctx context.Context, p runtime.Provider, s *agent.Spec) bool
 // session, because another city's session may have that name.
 func downStatus(s *agent.Spec) api.AgentStatus {
 	ag := api.AgentStatus{
-		Name: s.Name(), Provider: s.Resolved.Provider, Description: s.Resolved.Description,
+		Name: s.Name(), Provider: s.Resolved.Provider, Description: s.Resolved.Description, Host: s.Host(),
 		State: api.StateStopped, Activity: runtime.ActivityUnknown, OneShot: s.Config.Lifecycle == runtime.OneShot,
 	}
 	if s.Resolved.Suspended {

@@ -7,6 +7,7 @@ package backend
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/sessionop"
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/link"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/acp"
 	"gascity.dev/gc/runtime/exec"
@@ -41,6 +43,10 @@ type Set struct {
 	// Trusted fails unless the user trusts the city to run its session script.
 	Trusted func(city, script string) error
 
+	// Through opens the stream to another machine through the one that holds it already,
+	// such as the city's controller; nil, nil: none does. May be nil.
+	Through func(ctx context.Context, host string) (io.ReadWriteCloser, error)
+
 	Make map[string]Maker // replaces the providers of this program, for tests
 
 	mu       sync.Mutex
@@ -48,6 +54,7 @@ type Set struct {
 	tellStep func(runtime.Step) // function for steps
 	opened   []io.Closer        // providers that hold connections
 	made     map[key]runtime.Provider
+	links    map[string]*link.Link // to other machines, by name
 }
 
 // Maker makes a provider for a city's directory; "" means without a city.
@@ -63,13 +70,16 @@ type key struct {
 
 // Like returns a Set with the same settings and no providers.
 func (s *Set) Like() *Set {
-	return &Set{Version: s.Version, LooksOnly: s.LooksOnly, Trusted: s.Trusted, Make: s.Make}
+	return &Set{Version: s.Version, LooksOnly: s.LooksOnly, Trusted: s.Trusted, Through: s.Through, Make: s.Make}
 }
 
 // Close closes the connections of the providers.
 func (s *Set) Close() {
 	for _, c := range s.opened {
 		_ = c.Close() // the command has already reported its result
+	}
+	for _, l := range s.links {
+		_ = l.Close()
 	}
 }
 
@@ -344,6 +354,9 @@ func (s *Set) newOne(c Choice, city string) (runtime.Provider, error) {
 func (s *Set) construct(c Choice, city string) (runtime.Provider, error) {
 	if script, ok := strings.CutPrefix(c.Name, ExecPrefix); ok {
 		return newExec(s, c, script, city)
+	}
+	if config.IsHost(c.Name) && s.Make == nil {
+		return s.newFar(c.Name)
 	}
 	makers := s.Make
 	if makers == nil {

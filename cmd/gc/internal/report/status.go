@@ -5,6 +5,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,15 +48,22 @@ func Agents(c *cli.Console, s cityapi.Status, last map[string]string, l cli.List
 	if l.Wide() {
 		header = []string{"AGENT", "STATE", "SINCE", "STATUS", "STATUS SINCE", "UP", "OUTPUT", "RESTARTS", "SESSION", "PROVIDER", "PERMISSIONS", "LAST LINE"}
 	}
+	elsewhere := slices.ContainsFunc(s.Agents, func(ag cityapi.AgentStatus) bool { return ag.Host != "" })
+	if elsewhere {
+		header = slices.Insert(header, len(header)-1, "HOST")
+	}
 	t.Add(header...)
 	for _, ag := range s.Agents {
 		line, restarts := cmp.Or(words.Question(ag), last[ag.Session]), strconv.Itoa(ag.Restarts)
+		row := []string{ag.Name, words.State(ag), display.Ago(words.Since(ag), now), words.Activity(ag), restarts, line}
 		if l.Wide() {
-			t.Add(ag.Name, words.State(ag), words.Ago(ag.Since, now), words.Activity(ag), display.Ago(words.ActivitySince(ag), now), words.Up(ag, now), words.Ago(ag.LastActivity, now),
-				restarts, cmp.Or(ag.Session, "-"), cmp.Or(ag.Provider, "-"), cmp.Or(ag.Permissions, "-"), line)
-		} else {
-			t.Add(ag.Name, words.State(ag), display.Ago(words.Since(ag), now), words.Activity(ag), restarts, line)
+			row = []string{ag.Name, words.State(ag), words.Ago(ag.Since, now), words.Activity(ag), display.Ago(words.ActivitySince(ag), now), words.Up(ag, now), words.Ago(ag.LastActivity, now),
+				restarts, cmp.Or(ag.Session, "-"), cmp.Or(ag.Provider, "-"), cmp.Or(ag.Permissions, "-"), line}
 		}
+		if elsewhere {
+			row = slices.Insert(row, len(row)-1, cmp.Or(ag.Host, "-"))
+		}
+		t.Add(row...)
 		t.Paint(1, words.StateColour(ag))
 		t.Paint(3, words.ActivityColour(ag))
 	}

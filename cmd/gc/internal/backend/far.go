@@ -1,0 +1,87 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"io"
+	goruntime "runtime"
+	"strings"
+
+	"gascity.dev/gc/cmd/gc/internal/host"
+	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/far"
+	"gascity.dev/gc/internal/link"
+	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/mux/many"
+	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/native"
+)
+
+// newFar returns the provider of a city's sessions on another machine.
+func (s *Set) newFar(url string) (runtime.Provider, error) {
+	l, err := s.link(url)
+	if err != nil {
+		return nil, err
+	}
+	return native.New(native.Options{
+		Version: s.Version, Report: s.startStep, Machine: far.NewClient(l.String(), l), MakeWorkDir: true,
+	})
+}
+
+// link returns the held stream to another machine, one for all names of it. The lock is
+// held.
+func (s *Set) link(url string) (*link.Link, error) {
+	h, err := host.Resolve(url)
+	if err != nil {
+		return nil, err
+	}
+	h.Version = s.Version
+	name := h.String()
+	if l := s.links[name]; l != nil {
+		return l, nil
+	}
+	open := h.Stream
+	if s.Through != nil {
+		open = func(ctx context.Context) (io.ReadWriteCloser, error) {
+			if rw, err := s.Through(ctx, name); rw != nil || err != nil {
+				return rw, err
+			}
+			return h.Stream(ctx)
+		}
+	}
+	if s.links == nil {
+		s.links = map[string]*link.Link{}
+	}
+	s.links[name] = link.New(name, open, s.hello())
+	return s.links[name], nil
+}
+
+func (s *Set) hello() many.Hello {
+	return many.Hello{Version: s.Version, OS: goruntime.GOOS, Arch: goruntime.GOARCH}
+}
+
+// Forward serves the gc at the other end of rw with connections to another machine over
+// the stream that this Set holds, until rw ends. The machine must be one of the city's.
+func (s *Set) Forward(ctx context.Context, url string, rw io.ReadWriteCloser) error {
+	defer rw.Close()
+	s.mu.Lock()
+	l := s.links[url]
+	s.mu.Unlock()
+	if l == nil {
+		return fmt.Errorf("no agent of the city runs on %s", url)
+	}
+	return l.Forward(ctx, rw, s.hello())
+}
+
+// HostOf returns the canonical name of the machine that a provider's name selects, "" for
+// this one.
+func HostOf(provider string) string {
+	if !config.IsHost(provider) {
+		return ""
+	}
+	h, err := client.ParseHost(provider)
+	if err != nil {
+		return strings.TrimSuffix(provider, "/")
+	}
+	return h.String()
+}

@@ -29,6 +29,8 @@ func (rp *reports) stateOf(ag *agentState) api.State {
 		return api.StateDraining
 	case ag.foreign || s.Presence == plan.Unknown || rp.l.observer.silent && s.Presence == plan.Alive:
 		return api.StateUnknown
+	case s.Presence == plan.Alive && ag.away():
+		return api.StateUnknown
 	case s.Presence == plan.Alive:
 		return api.StateRunning
 	case s.Presence == plan.Zombie:
@@ -54,6 +56,11 @@ func (rp *reports) stateOf(ag *agentState) api.State {
 		return api.StateCrashed
 	}
 	return api.StateStopped
+}
+
+// away reports whether the agent runs on another machine that did not answer last.
+func (ag *agentState) away() bool {
+	return ag.queryErr != "" && ag.spec != nil && ag.spec.Host() != ""
 }
 
 // note records since when each agent is in its state.

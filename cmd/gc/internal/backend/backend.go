@@ -371,7 +371,7 @@ func (s *Set) construct(c Choice, city string) (runtime.Provider, error) {
 		if config.ValidSessionProvider(c.Name) {
 			what = "this gc does not have session provider"
 		}
-		return nil, cli.Fail(cli.ExitUsage, "valid values: "+strings.Join(append(providerNames(), ExecPrefix+"<script>"), ", "), "%s %q (from %s)", what, c.Name, c.Origin)
+		return nil, cli.Fail(cli.ExitUsage, "valid values: "+strings.Join(append(providerNames(), ExecPrefix+"<script>", "ssh://<host>"), ", "), "%s %q (from %s)", what, c.Name, c.Origin)
 	}
 	return make(s, city)
 }

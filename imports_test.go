@@ -117,6 +117,7 @@ var arrows = map[string][]string{
 	"runtime/acp":         {"runtime", "runtime/wrap", "internal/acp/control", "internal/acp/host", "internal/shell"},
 
 	"runtime/k8s/internal/names":    {},
+	"runtime/k8s/internal/podspec":  {"runtime/k8s/internal/names", "runtime/k8s/internal/settings"},
 	"runtime/k8s/internal/settings": {},
 
 	"internal/agent":   {"runtime", "internal/config", "internal/nearest", "internal/shell", "internal/clock"},
@@ -175,10 +176,8 @@ var helpers = []string{"internal/acp/acpsh", "test", "mux/internal/persontest"}
 var heavy = []string{
 	"github.com/prometheus/client_golang",
 	"github.com/modelcontextprotocol/go-sdk",
-	"k8s.io/client-go/kubernetes",
-	"k8s.io/client-go/informers",
-	"k8s.io/client-go/listers",
-	"k8s.io/kubectl",
+	"k8s.io",
+	"sigs.k8s.io",
 	"google.golang.org/grpc",
 	"google.golang.org/protobuf",
 	"go.opentelemetry.io",
@@ -199,6 +198,9 @@ type pkg struct {
 	Deps       []string
 	Module     *struct{ Path string }
 }
+
+// withK8s also lists the files that gc-k8s alone has.
+const withK8s = "-tags=k8s"
 
 // list runs `go list -e -json` for one platform.
 func list(t *testing.T, goos string, args ...string) []pkg {
@@ -228,7 +230,7 @@ var platforms = []string{"linux", "darwin"}
 func TestImportsFollowTheArrows(t *testing.T) {
 	exists := map[string]bool{}
 	for _, goos := range platforms {
-		for _, p := range list(t, goos, "./...") {
+		for _, p := range list(t, goos, withK8s, "./...") {
 			from := rel(p.ImportPath)
 			exists[from] = true
 			if from == "" || isHelper(from) {
@@ -262,24 +264,29 @@ func TestImportsFollowTheArrows(t *testing.T) {
 // ends are modules that both ends of a connection import.
 var ends = map[string][]string{"github.com/coder/websocket": {"mux/client", "mux/internal/attached"}}
 
+// families each count as one package, with what is internal to them.
+var families = []string{"cmd/gc", "runtime/k8s"}
+
 // Each third-party module is known to one package. golang.org/x counts as the
-// standard library, and cmd/gc with its internal packages as one.
+// standard library.
 func TestOnePackageKnowsEachModule(t *testing.T) {
 	for _, goos := range platforms {
 		moduleOf := map[string]string{}
-		for _, p := range list(t, goos, "-deps", "./...") {
+		for _, p := range list(t, goos, withK8s, "-deps", "./...") {
 			if p.Module != nil && p.Module.Path != module && !strings.HasPrefix(p.Module.Path, "golang.org/x/") {
 				moduleOf[p.ImportPath] = p.Module.Path
 			}
 		}
 		users := map[string][]string{}
-		for _, p := range list(t, goos, "./...") {
+		for _, p := range list(t, goos, withK8s, "./...") {
 			from := rel(p.ImportPath)
 			if from == "" || isHelper(from) {
 				continue
 			}
-			if strings.HasPrefix(from, "cmd/gc/internal/") {
-				from = "cmd/gc"
+			for _, family := range families {
+				if strings.HasPrefix(from, family+"/internal/") {
+					from = family
+				}
 			}
 			for _, imp := range p.Imports {
 				if m := moduleOf[imp]; m != "" && !slices.Contains(users[m], from) {

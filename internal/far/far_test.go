@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -353,5 +354,43 @@ func TestAway(t *testing.T) {
 		if err := call(); !errors.Is(err, api.ErrUnreachable) || !errors.As(err, &away) || away.Machine != "ssh://there" {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// clockwork is a machine that answers only what time it is there, after a while.
+type clockwork struct{ ahead, takes time.Duration }
+
+func (c clockwork) Dial(context.Context, string, any) (net.Conn, error) {
+	near, there := net.Pipe()
+	go func() {
+		time.Sleep(c.takes / 2)
+		b, _ := json.Marshal(far.Facts{Time: time.Now().Add(c.ahead)})
+		time.Sleep(c.takes / 2)
+		there.Write(b)
+		there.Close()
+	}()
+	return near, nil
+}
+
+// TestSkew: an hour is seen in both directions; a difference that may be noise is none.
+func TestSkew(t *testing.T) {
+	for name, c := range map[string]struct {
+		clockwork
+		want time.Duration
+	}{
+		"ahead":       {clockwork{time.Hour, 0}, time.Hour},
+		"behind":      {clockwork{-time.Hour, 0}, -time.Hour},
+		"far away":    {clockwork{time.Hour, 20 * time.Second}, time.Hour},
+		"a little":    {clockwork{time.Second, 0}, 0},
+		"slow answer": {clockwork{8 * time.Second, 20 * time.Second}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				got, err := far.NewClient("there", c.clockwork).Skew(t.Context())
+				if err != nil || got != c.want {
+					t.Errorf("%v, %v, want %v", got, err, c.want)
+				}
+			})
+		})
 	}
 }

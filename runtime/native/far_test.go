@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/far"
 	muxapi "gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/many"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/native"
@@ -348,6 +351,74 @@ func TestNudgeOfALongCut(t *testing.T) {
 	}
 	if screen, err := p.Peek(t.Context(), "s", 0); err != nil || strings.Contains(screen, "hello") {
 		t.Errorf("typed again: %q, %v", screen, err)
+	}
+}
+
+// lossy cuts the cable once the session s exists, before the reply to its creation.
+type lossy struct {
+	*farBackend
+	t     *testing.T
+	armed *atomic.Bool
+}
+
+// Dial implements far.Dialer.
+func (l lossy) Dial(ctx context.Context, kind string, args any) (net.Conn, error) {
+	conn, err := l.cable.Dial(ctx, kind, args)
+	if err != nil || kind != "mux" {
+		return conn, err
+	}
+	return &lossyConn{Conn: conn, l: l}, nil
+}
+
+type lossyConn struct {
+	net.Conn
+	l       lossy
+	creates atomic.Bool
+}
+
+func (c *lossyConn) Write(p []byte) (int, error) {
+	if bytes.HasPrefix(p, []byte("POST /v1/sessions HTTP")) {
+		c.creates.Store(true)
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *lossyConn) Read(p []byte) (int, error) {
+	if c.creates.Load() && c.l.armed.CompareAndSwap(true, false) {
+		local, err := client.Dial(c.l.t.Context(), c.l.paths)
+		if err != nil {
+			return 0, err
+		}
+		defer local.Close()
+		for {
+			if _, err := local.Get(c.l.t.Context(), "s"); !errors.Is(err, muxapi.ErrNotFound) {
+				c.l.cable.cut(nil)
+				return 0, io.ErrUnexpectedEOF
+			}
+		}
+	}
+	return c.Conn.Read(p)
+}
+
+// TestStartOverACut: a session whose creation was not heard of is found again, not started
+// twice and not left behind by a failed start.
+func TestStartOverACut(t *testing.T) {
+	b := newFarBackend(t)
+	l := lossy{b, t, new(atomic.Bool)}
+	l.armed.Store(true)
+	p := b.over(t, native.Options{Machine: far.NewClient("ssh://there", l)})
+	work := t.TempDir()
+	if err := p.Start(t.Context(), "s", runtime.Config{WorkDir: work, Command: "echo x >> starts; exec cat"}); err != nil {
+		t.Fatal(err)
+	}
+	if l.armed.Load() {
+		t.Error("nothing was cut")
+	}
+	if all, err := p.ListRunning(t.Context(), ""); err != nil || len(all) != 1 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if starts := await(t, filepath.Join(work, "starts")); starts != "x\n" {
+		t.Errorf("started %q", starts)
 	}
 }
 

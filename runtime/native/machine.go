@@ -173,9 +173,10 @@ func (s *starter) inheritThere(ctx context.Context) (environ []string, base map[
 
 // skew is the difference of the machine's clock, measured now and then.
 type skew struct {
-	mu    sync.Mutex
-	at    time.Time // of the last attempt; zero: none
-	ahead time.Duration
+	mu        sync.Mutex
+	at        time.Time // of the last attempt; zero: none
+	ahead     time.Duration
+	measuring chan struct{} // closed at the end of a measurement; nil: none is under way
 }
 
 // skewAge is how long a measured difference is used.
@@ -187,16 +188,45 @@ func (p *Provider) here(ctx context.Context, t time.Time) time.Time {
 	if p.o.Machine == nil || t.IsZero() {
 		return t
 	}
-	p.skew.mu.Lock()
-	defer p.skew.mu.Unlock()
-	if p.skew.at.IsZero() || time.Since(p.skew.at) > skewAge {
-		ahead, err := p.o.Machine.Skew(ctx)
-		switch {
-		case err == nil:
-			p.skew.at, p.skew.ahead = time.Now(), ahead
-		case !errors.Is(err, api.ErrUnreachable) && ctx.Err() == nil:
-			p.skew.at = time.Now() // it cannot tell
-		}
+	return t.Add(-p.skew.get(ctx, p.o.Machine))
+}
+
+// skewLimit bounds a measurement: a machine that does not answer is not waited for.
+const skewLimit = 5 * time.Second
+
+// get returns the difference, after measuring it if it is too old. Others wait for the
+// first measurement, and use the last one during a later one.
+func (s *skew) get(ctx context.Context, m Machine) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.at.IsZero() && time.Since(s.at) < skewAge {
+		return s.ahead
 	}
-	return t.Add(-p.skew.ahead)
+	if running := s.measuring; running != nil {
+		if s.at.IsZero() {
+			s.mu.Unlock()
+			select {
+			case <-running:
+			case <-ctx.Done():
+			}
+			s.mu.Lock()
+		}
+		return s.ahead
+	}
+	done := make(chan struct{})
+	s.measuring = done
+	s.mu.Unlock()
+	limited, cancel := context.WithTimeout(ctx, skewLimit)
+	ahead, err := m.Skew(limited)
+	cancel()
+	s.mu.Lock()
+	s.measuring = nil
+	close(done)
+	switch {
+	case err == nil:
+		s.at, s.ahead = time.Now(), ahead
+	case !errors.Is(err, api.ErrUnreachable) && ctx.Err() == nil:
+		s.at = time.Now() // it cannot tell
+	}
+	return s.ahead
 }

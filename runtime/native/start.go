@@ -3,11 +3,14 @@ package native
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
@@ -126,6 +129,43 @@ const (
 	provedTime = 50 * time.Millisecond // how long a server that answered is assumed to run
 )
 
+// createOnce creates the session. On another machine the connection may be cut before the
+// reply: then it asks whether the session exists, and creates it only if it does not.
+func (s *starter) createOnce(ctx context.Context, c *client.Client, r api.CreateRequest) (api.SessionInfo, error) {
+	if s.p.o.Machine == nil {
+		return c.Create(ctx, r)
+	}
+	if r.ID == "" { // as the server's ids, which sort by age
+		r.ID = fmt.Sprintf("%012x%s", time.Now().UnixMilli(), strings.ToLower(rand.Text()[:12]))
+	}
+	for cut := false; ; cut = true {
+		info, err := c.Create(ctx, r)
+		if cut && errors.Is(err, api.ErrExists) {
+			if ours, gerr := c.Get(ctx, r.ID); gerr == nil && ours.ID == r.ID {
+				return ours, nil
+			}
+		}
+		if !errors.Is(err, api.ErrUnreachable) || errors.Is(err, api.ErrFrozen) {
+			return info, err
+		}
+		s.p.drop(c)
+		for errors.Is(err, api.ErrUnreachable) {
+			if clock.Sleep(ctx, createAgain) != nil {
+				return info, err
+			}
+			if c, err = s.p.EnsureClient(ctx); err == nil {
+				info, err = c.Get(ctx, r.ID)
+			}
+		}
+		if !errors.Is(err, api.ErrNotFound) {
+			return info, err
+		}
+	}
+}
+
+// createAgain is the pause between attempts to learn whether a session was created.
+const createAgain = 250 * time.Millisecond
+
 // checkWorkDir returns an error unless the work dir exists.
 func (s *starter) checkWorkDir(ctx context.Context) error {
 	dir := s.cfg.WorkDir
@@ -153,7 +193,7 @@ func (s *starter) make(ctx context.Context, c *client.Client, line string) error
 			return convert(err)
 		}
 	}
-	info, err := c.Create(ctx, api.CreateRequest{
+	info, err := s.createOnce(ctx, c, api.CreateRequest{
 		ID: sessionID(s.cfg.Env), Name: s.name, Command: line, WorkDir: s.cfg.WorkDir,
 		Env:  runtime.Environment(environ, base, s.cfg.Env),
 		Cols: s.cfg.Cols, Rows: s.cfg.Rows,

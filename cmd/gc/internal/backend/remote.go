@@ -2,12 +2,12 @@ package backend
 
 import (
 	"context"
-	"fmt"
 	"net"
 	goruntime "runtime"
 	"sync"
 	"time"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/far"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/spawn"
@@ -137,5 +137,6 @@ func (m muxOnly) End(context.Context, int, uint64, string, time.Duration) error 
 }
 
 func (m muxOnly) lacks(what string) error {
-	return fmt.Errorf("%s of %s: %w", what, m.Host, runtime.ErrUnsupported)
+	return cli.Fail(cli.ExitUnsupported, "gc host install "+m.String()+" puts this version there",
+		"%s: %s: the gc there is too old: %w", m.Host, what, runtime.ErrUnsupported)
 }

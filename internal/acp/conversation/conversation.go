@@ -23,9 +23,11 @@ type Conversation struct {
 	entries []*entry
 	tools   map[string]*entry // by call id; of several calls with one id the last
 	plan    *entry            // of this turn
-	dropped int
-	made    int
-	bytes   int // of all entries
+
+	terminals []*terminal // the latest
+	dropped   int
+	made      int
+	bytes     int // of all entries
 
 	version uint64
 	state   uint64 // the version when something other than texts changed last
@@ -43,7 +45,8 @@ type entry struct {
 	item    Item
 	message string // the protocol's id of the message
 	text    strings.Builder
-	full    bool // text has reached its limit
+	full    bool   // text has reached its limit
+	parts   []part // of a tool's output, if a terminal is among them
 	bytes   int
 }
 

@@ -39,7 +39,14 @@ func (c *Conversation) toolCall(t protocol.ToolCall, begins bool) *Tool {
 		c.add(e)
 		c.changedState()
 	}
+	if p := t.Printed(); p != nil {
+		c.Printed(p.Terminal, p.Text, p.Replaces)
+	}
 	tool := merge(*e.item.Tool, t)
+	if t.Content != nil {
+		e.parts = withTerminals(t.Content)
+	}
+	c.showTerminals(e, &tool)
 	e.item.Tool = &tool
 	if !e.item.Done && (tool.Status == ToolCompleted || tool.Status == ToolFailed) {
 		e.item.Done = true
@@ -99,7 +106,7 @@ func setContent(tool *Tool, content protocol.List[protocol.ToolContent]) {
 		case protocol.ContentDiff:
 			tool.Diffs = addDiff(tool.Diffs, p)
 		case protocol.ContentTerminal:
-			parts = append(parts, "[terminal "+line(p.TerminalID)+"]")
+			parts = append(parts, unknownTerminal(line(p.TerminalID)))
 		default:
 			parts = append(parts, "["+line(p.Type)+"]")
 		}

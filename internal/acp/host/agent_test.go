@@ -210,6 +210,7 @@ func (a *scripted) prompt(id json.RawMessage, text string) {
 			break
 		}
 		ref := fmt.Sprintf(`{"sessionId":"s1","terminalId":%q}`, made.ID)
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"shows-%s","title":"a command","content":[{"type":"terminal","terminalId":%[1]q}]}}}`, made.ID))
 		if strings.Contains(line, "sleep") {
 			a.say("killed " + a.request("terminal/kill", ref) + "\n")
 		}

@@ -35,11 +35,15 @@ func (a *commandAccess) request(m wire.Message) {
 	case protocol.MethodTerminalOutput:
 		out := protocol.TerminalOutput{Exit: exitOf(c)} // first: the output of a command that has ended is whole
 		out.Output, out.Truncated = c.Output()
+		a.h.conv.Printed(r.TerminalID, out.Output, true)
 		a.h.peer.reply(m.ID, out)
 	case protocol.MethodTerminalWait:
 		go func() { // ends with the command, which ends with the host
 			<-c.Done()
-			a.h.loop.post(func() { a.h.peer.reply(m.ID, exitOf(c)) })
+			a.h.loop.post(func() {
+				a.printed(r.TerminalID, c)
+				a.h.peer.reply(m.ID, exitOf(c))
+			})
 		}()
 	case protocol.MethodTerminalKill:
 		c.Kill()
@@ -75,8 +79,31 @@ func (a *commandAccess) create(m wire.Message) {
 	tool := conversation.Tool{Kind: "execute", Title: clean(line), Command: line}
 	a.h.permit(m, tool, func() (any, error) {
 		id, err := a.set.Start(spec)
+		if err == nil {
+			a.show(id)
+		}
 		return protocol.TerminalResult{TerminalID: id}, err
 	})
+}
+
+// show lets the tool calls that name a command show what it has printed, once it has
+// ended.
+func (a *commandAccess) show(id string) {
+	c, err := a.set.Get(id)
+	if err != nil {
+		return // it has just been started
+	}
+	go func() { // ends with the command, which ends with the host
+		<-c.Done()
+		a.h.loop.post(func() { a.printed(id, c) })
+	}()
+}
+
+// printed lets the tool calls that name a command show what it has printed so far.
+func (a *commandAccess) printed(id string, c *commands.Command) {
+	text, _ := c.Output()
+	a.h.conv.Printed(id, text, true)
+	a.h.screen.dirty()
 }
 
 // exitOf is how a command ended, nil while it runs.

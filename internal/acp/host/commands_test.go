@@ -36,6 +36,7 @@ func TestCommands(t *testing.T) {
 	r.shows(`hello\n","truncated":false,"exitStatus":{"exitCode":0}}`)
 	r.shows("release {}")
 	r.shows("no such command")
+	r.shows("⎿ hello") // the tool call that names the terminal
 
 	r.send("2", "RUN 4 echo 0123456789")
 	r.idle(2)

@@ -185,7 +185,7 @@ func TestPromptResults(t *testing.T) {
 func TestPermissionRequest(t *testing.T) {
 	r := decode[PermissionRequest](t, `{"sessionId":"s","toolCall":{"toolCallId":"t9","_meta":null},
 		"options":[{"optionId":"a","name":"A","kind":"allow_once"},{"name":"no id"},false,{"optionId":"b","kind":"sometimes"}]}`)
-	equal(t, "request", r, PermissionRequest{"s", ToolCall{ID: "t9"}, List[PermissionOption]{{"a", "A", "allow_once"}, {OptionID: "b", Kind: "sometimes"}}})
+	equal(t, "request", r, PermissionRequest{"s", ToolCall{ID: "t9", Meta: json.RawMessage("null")}, List[PermissionOption]{{"a", "A", "allow_once"}, {OptionID: "b", Kind: "sometimes"}}})
 }
 
 func TestElicitation(t *testing.T) {

@@ -98,6 +98,38 @@ type ToolCall struct {
 	Locations List[Location]    `json:"locations"`
 	RawInput  json.RawMessage   `json:"rawInput"`
 	RawOutput json.RawMessage   `json:"rawOutput"`
+	Meta      json.RawMessage   `json:"_meta"`
+}
+
+// Printed is what the command of a terminal that the agent owns has printed.
+type Printed struct {
+	Terminal string
+	Text     string
+	Replaces bool // all that it has printed, not what follows
+}
+
+// Printed returns what an update says of such a terminal, nil if nothing. It is a
+// convention of Claude's and Codex's adapters, not of the protocol.
+func (t *ToolCall) Printed() *Printed {
+	type data struct {
+		Data     string
+		Terminal string `json:"terminal_id"`
+	}
+	var m struct {
+		All  *data `json:"terminal_output"`
+		More *data `json:"terminal_output_delta"`
+		Exit *data `json:"terminal_exit"`
+	}
+	lenient(t.Meta, &m)
+	switch {
+	case m.All != nil:
+		return &Printed{m.All.Terminal, m.All.Data, true}
+	case m.More != nil:
+		return &Printed{m.More.Terminal, m.More.Data, false}
+	case m.Exit != nil: // nothing more, or nothing at all
+		return &Printed{m.Exit.Terminal, "", false}
+	}
+	return nil
 }
 
 // Types of a tool's content.

@@ -81,6 +81,9 @@ func runMailSend(ctx context.Context, a *app, o mailSendOptions) error {
 	if err := mail.Check(r.ID, r.Subject, r.Text); err != nil {
 		return cli.Fail(cli.ExitUsage, "", "%v", err)
 	}
+	if a.city.away() {
+		return a.sayAway(ctx, cityapi.Message{Kind: cityapi.MessageMail, Mail: &r}, o.json)
+	}
 	dir, err := a.city.dir()
 	if err != nil {
 		return err
@@ -245,6 +248,9 @@ func newMailAckCmd(a *app) *cobra.Command {
 		Short: "Mark letters as done",
 		Args:  cli.Between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if agent == "" && a.city.away() {
+				return a.sayAway(cmd.Context(), cityapi.Message{Kind: cityapi.MessageMailAck, Ack: args}, false)
+			}
 			c, q, err := a.post(cityapi.MailQuery{Of: agent, IDs: args})
 			if err != nil {
 				return err

@@ -175,6 +175,15 @@ func (a *app) tellAway(ctx context.Context, m cityapi.Message) (away.Receipt, er
 	return away.ReceiptOf(e), err
 }
 
+// sayAway is tellAway, and prints the receipt.
+func (a *app) sayAway(ctx context.Context, m cityapi.Message, asJSON bool) error {
+	r, err := a.tellAway(ctx, m)
+	if err != nil {
+		return err
+	}
+	return a.printAway(r, asJSON)
+}
+
 func (a *app) printAway(r away.Receipt, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(r)

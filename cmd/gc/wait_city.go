@@ -81,11 +81,7 @@ func runStoreWait(ctx context.Context, a *app, name string, o agentWaitOptions) 
 	}
 	q := cityapi.WaitRequest{Agent: name, Until: o.until[0], Wake: o.wake, Note: o.note}
 	if a.city.away() {
-		r, err := a.tellAway(ctx, cityapi.Message{Kind: cityapi.MessageWait, Wait: &q})
-		if err != nil {
-			return err
-		}
-		return a.printAway(r, o.json)
+		return a.sayAway(ctx, cityapi.Message{Kind: cityapi.MessageWait, Wait: &q}, o.json)
 	}
 	c, names, err := a.city.controller(name, o.wake)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/outbox"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/mail"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
@@ -88,7 +89,8 @@ func (c *calls) DrainSelf(ctx context.Context, q api.InsideRequest) error {
 // A nudge, a wait and a drain are in city.db, and the id of their message with them, in one
 // write. A drain-ack and a request for a restart are marks in the metadata of the session,
 // set before the id is written: a controller that dies in between sets the same mark once
-// more, and on the same incarnation only, because the message has that one's token.
+// more, and on the same incarnation only, because the message has that one's token. A letter
+// has a key of its own, and what is done with it is a mark, too.
 type farInbox struct {
 	*core
 	l       *loop
@@ -163,10 +165,16 @@ func (in *farInbox) Apply(ctx context.Context, from string, m outbox.Message) er
 		err = in.wait(ctx, m.ID, q)
 	case api.MessageDrain, api.MessageUndrain:
 		err = in.drain(ctx, m.ID, q)
+	case api.MessageMail:
+		err = in.letter(ctx, m.ID, q)
+	case api.MessageMailAck:
+		if err = in.l.calls.AckMail(ctx, api.MailQuery{InsideRequest: q.InsideRequest, IDs: q.Ack}); err == nil {
+			err = in.applied(m.ID)
+		}
 	default:
 		err = in.mark(ctx, m.ID, q)
 	}
-	for _, final := range []error{api.ErrUnknownAgent, api.ErrEarlierInstance, api.ErrNotDraining, runtime.ErrSessionNotFound, runtime.ErrUnsupported} {
+	for _, final := range []error{api.ErrUnknownAgent, api.ErrEarlierInstance, api.ErrNotDraining, api.ErrNoLetter, runtime.ErrSessionNotFound, runtime.ErrUnsupported} {
 		if errors.Is(err, final) {
 			return in.Refuse(ctx, from, m, fmt.Errorf("%s by %.200s: %w", q.Kind, q.Agent, err))
 		}
@@ -232,15 +240,15 @@ func (in *farInbox) saved(commit *session.Commit) error {
 
 // sender checks that a message is from the newest incarnation of an agent, or the one
 // before: a message may be under way when its sender ends.
-func (in *farInbox) sender(q api.InsideRequest) error {
+func (in *farInbox) sender(q api.InsideRequest) (*agentState, error) {
 	ag, err := in.l.agents.pickOne(q.Agent)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r := &ag.seen.Record; q.Token == "" || q.Token != r.Token && q.Token != r.TokenBefore {
-		return fmt.Errorf("%w: %s", api.ErrEarlierInstance, q.Agent)
+		return nil, fmt.Errorf("%w: %s", api.ErrEarlierInstance, q.Agent)
 	}
-	return nil
+	return ag, nil
 }
 
 // nudge queues a nudge; id is that of its message.
@@ -248,7 +256,7 @@ func (in *farInbox) nudge(ctx context.Context, id string, m api.Message) error {
 	var n session.Nudge
 	var commit *session.Commit
 	err := in.call(ctx, func() error {
-		if err := in.sender(m.InsideRequest); err != nil {
+		if _, err := in.sender(m.InsideRequest); err != nil {
 			return err
 		}
 		ag, err := in.l.agents.pickOne(m.Nudge.Agent)
@@ -282,7 +290,7 @@ func (in *farInbox) wait(ctx context.Context, id string, m api.Message) error {
 	var w session.Wait
 	var commit *session.Commit
 	err := in.call(ctx, func() error {
-		if err := in.sender(m.InsideRequest); err != nil {
+		if _, err := in.sender(m.InsideRequest); err != nil {
 			return err
 		}
 		ag, err := in.l.agents.pickOne(m.Wait.Agent)
@@ -354,9 +362,42 @@ func (in *farInbox) mark(ctx context.Context, id string, m api.Message) error {
 	if err != nil {
 		return err
 	}
+	return in.applied(id)
+}
+
+// applied records that a message had its effect, which is on disk elsewhere.
+func (in *farInbox) applied(id string) error {
 	var commit *session.Commit
-	if err := in.do(ctx, func() { commit = in.take(id, in.store.Take(id)) }); err != nil {
+	if err := in.do(in.ops.ctx, func() { commit = in.take(id, in.store.Take(id)) }); err != nil {
 		return err
 	}
 	return in.saved(commit)
+}
+
+// letter sends a letter. It is on disk before the id of its message, and has a key of its
+// own: sent again by the next controller, it is the same letter.
+func (in *farInbox) letter(ctx context.Context, id string, m api.Message) error {
+	var l mail.Letter
+	var commit *session.Commit
+	var again bool
+	err := in.call(ctx, func() error {
+		ag, err := in.sender(m.InsideRequest)
+		if err == nil {
+			l, commit, again, err = in.l.mail.add(caller{ag, "agent " + ag.name()}, *m.Mail)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if commit != nil {
+		err = commit.Wait()
+		if !again {
+			err = errors.Join(err, in.do(in.ops.ctx, func() { in.l.mail.added(l, err) }))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return in.applied(id)
 }

@@ -362,6 +362,47 @@ func TestMarkOfAnAgentThatCannotBeSeen(t *testing.T) {
 	})
 }
 
+// A letter is sent once, whichever controller dies when, and can be marked as done.
+func TestMailFromAnotherMachine(t *testing.T) {
+	bubble(t, agentsAB, func(r *rig) {
+		b := newFarBox()
+		r.start(b.use)
+		me := r.me("a")
+		all := func() []api.Mail {
+			list, err := r.l.calls.Mail(context.Background(), api.MailQuery{All: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return list
+		}
+		letter := api.Message{Kind: api.MessageMail, InsideRequest: me, Mail: &api.MailRequest{ID: "key", To: "b", Subject: "see", Text: "text"}}
+		b.set(func() { b.dieAt = "before the delete" })
+		b.say("1", letter)
+		time.Sleep(time.Minute)
+		r.end()
+		b.set(func() { b.dieAt = "" })
+		r.start(b.use)
+		b.say("2", letter) // said again: the same letter
+		b.say("3", api.Message{Kind: api.MessageMail, InsideRequest: me, Mail: &api.MailRequest{ID: "own", To: "a", Text: "to myself"}})
+		time.Sleep(time.Minute)
+		list := all()
+		if len(list) != 2 || list[0].From != "agent a" || list[0].To.Name != "b" || list[0].Subject != "see" {
+			t.Fatalf("letters %+v", list)
+		}
+		b.say("4", api.Message{Kind: api.MessageMailAck, InsideRequest: me, Ack: []string{list[1].ID}})
+		b.say("5", api.Message{Kind: api.MessageMailAck, InsideRequest: me, Ack: []string{list[0].ID}}) // not its own
+		b.say("6", api.Message{Kind: api.MessageMail, InsideRequest: me, Mail: &api.MailRequest{ID: "x", To: "nobody", Text: "text"}})
+		time.Sleep(time.Minute)
+		if list := all(); len(list) != 2 || list[0].Done || !list[1].Done {
+			t.Errorf("letters %+v", list)
+		}
+		if why := r.refusals(); len(why) != 2 || !strings.Contains(why[0], "no such letter") || !strings.Contains(why[1], "nobody") || len(b.left()) > 0 {
+			t.Errorf("refused %q, left %q", why, b.left())
+		}
+		r.end()
+	})
+}
+
 // On a full disk nothing is deleted; what was said takes effect once there is room.
 func TestMessagesOnAFullDisk(t *testing.T) {
 	if !inDiskChild(t) {
@@ -374,9 +415,10 @@ func TestMessagesOnAFullDisk(t *testing.T) {
 		defer full(t, false)
 		full(t, true)
 		b.say("1", farNudge(me, "b", strings.Repeat("x", 100_000)))
-		b.say("2", farNudge(me, "b", "two"))
+		b.say("2", api.Message{Kind: api.MessageMail, InsideRequest: me, Mail: &api.MailRequest{ID: "key", To: "b", Text: strings.Repeat("y", 100_000)}})
+		b.say("3", farNudge(me, "b", "two"))
 		time.Sleep(time.Minute)
-		if left := b.left(); len(left) != 2 {
+		if left := b.left(); len(left) != 3 {
 			t.Errorf("on a full disk left %q", left)
 		}
 		full(t, false)
@@ -388,6 +430,9 @@ func TestMessagesOnAFullDisk(t *testing.T) {
 		r.start(b.use)
 		if got := r.stored(); len(got) != 2 || len(got[0]) != 100_000 || got[1] != "two" {
 			t.Errorf("%d nudges", len(got))
+		}
+		if list, err := r.l.calls.Mail(context.Background(), api.MailQuery{}); err != nil || len(list) != 1 {
+			t.Errorf("letters %+v, %v", list, err)
 		}
 		r.end()
 	})

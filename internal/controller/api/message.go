@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gascity.dev/gc/internal/config"
+	"gascity.dev/gc/internal/mail"
 )
 
 // EnvOutbox is set in sessions on other machines than their city's: the id under which
@@ -40,6 +41,8 @@ const (
 	MessageRestart  = "request-restart" // RequestRestart
 	MessageNudge    = "nudge"           // Queue, with Nudge
 	MessageWait     = "wait"            // StoreWait, with Wait
+	MessageMail     = "mail"            // SendMail, with Mail
+	MessageMailAck  = "mail-ack"        // AckMail, with the ids of Ack
 )
 
 // Message is what a program in a session on another machine says to its city, without
@@ -50,13 +53,18 @@ type Message struct {
 	InsideRequest
 	Nudge *QueueRequest `json:"nudge,omitempty"`
 	Wait  *WaitRequest  `json:"wait,omitempty"`
+	Mail  *MailRequest  `json:"mail,omitempty"` // its own agent and token do not count
+	Ack   []string      `json:"ack,omitempty"`
 }
 
 // MaxNudge is the length of the longest message to an agent, in bytes.
 const MaxNudge = 1 << 20
 
-// maxName bounds names of agents and conditions in messages, in bytes.
-const maxName = 4096
+// Bounds of messages: bytes of names of agents and of conditions, ids of letters.
+const (
+	maxName = 4096
+	maxAck  = 1000
+)
 
 // ParseMessage decodes the body of a message, which may come from a machine that is not
 // trusted: it checks everything that can be checked without the city.
@@ -64,36 +72,58 @@ func ParseMessage(body []byte) (m Message, err error) {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return m, fmt.Errorf("it is not a message: %w", err)
 	}
-	names := []string{m.Kind, m.Agent, m.Token}
-	switch m.Kind {
-	case MessageDrain, MessageUndrain, MessageDrainAck, MessageRestart:
-		m.Nudge, m.Wait = nil, nil
-	case MessageNudge:
-		if m.Wait = nil; m.Nudge == nil || m.Nudge.Text == "" {
-			return m, fmt.Errorf("a %s without a text", m.Kind)
-		}
-		if len(m.Nudge.Text) > MaxNudge {
-			return m, fmt.Errorf("a text of %d bytes, at most %d", len(m.Nudge.Text), MaxNudge)
-		}
-		names = append(names, m.Nudge.Agent)
-	case MessageWait:
-		if m.Nudge = nil; m.Wait == nil {
-			return m, fmt.Errorf("a %s without a condition", m.Kind)
-		}
-		if _, err := ParseUntil(m.Wait.Until); err != nil {
-			return m, err
-		}
-		if len(m.Wait.Note) > MaxNudge {
-			return m, fmt.Errorf("a note of %d bytes, at most %d", len(m.Wait.Note), MaxNudge)
-		}
-		names = append(names, m.Wait.Agent, m.Wait.Wake, m.Wait.Until)
-	default:
-		return m, fmt.Errorf("unknown kind %.40q", m.Kind)
+	names, err := m.check()
+	if err != nil {
+		return m, err
 	}
-	for _, name := range names {
+	for _, name := range append(names, m.Agent, m.Token) {
 		if name == "" || len(name) > maxName {
 			return m, fmt.Errorf("a %s with a name of %d bytes, 1 to %d are allowed", m.Kind, len(name), maxName)
 		}
 	}
 	return m, nil
+}
+
+// check checks what a message of its kind has, drops what it should not have, and returns
+// the names in it.
+func (m *Message) check() (names []string, err error) {
+	whole := *m
+	m.Nudge, m.Wait, m.Mail, m.Ack = nil, nil, nil, nil
+	switch m.Kind {
+	case MessageDrain, MessageUndrain, MessageDrainAck, MessageRestart:
+		return nil, nil
+	case MessageNudge:
+		q := whole.Nudge
+		m.Nudge = q
+		if q == nil || q.Text == "" {
+			return nil, fmt.Errorf("a %s without a text", m.Kind)
+		}
+		if len(q.Text) > MaxNudge {
+			return nil, fmt.Errorf("a text of %d bytes, at most %d", len(q.Text), MaxNudge)
+		}
+		return []string{q.Agent}, nil
+	case MessageWait:
+		q := whole.Wait
+		if m.Wait = q; q == nil {
+			return nil, fmt.Errorf("a %s without a condition", m.Kind)
+		}
+		if len(q.Note) > MaxNudge {
+			return nil, fmt.Errorf("a note of %d bytes, at most %d", len(q.Note), MaxNudge)
+		}
+		_, err := ParseUntil(q.Until)
+		return []string{q.Agent, q.Wake, q.Until}, err
+	case MessageMail:
+		q := whole.Mail
+		if m.Mail = q; q == nil {
+			return nil, fmt.Errorf("a %s without a letter", m.Kind)
+		}
+		return []string{q.To}, mail.Check(q.ID, q.Subject, q.Text)
+	case MessageMailAck:
+		m.Ack = whole.Ack
+		if len(m.Ack) == 0 || len(m.Ack) > maxAck {
+			return nil, fmt.Errorf("a %s of %d letters, 1 to %d are allowed", m.Kind, len(m.Ack), maxAck)
+		}
+		return m.Ack, nil
+	}
+	return nil, fmt.Errorf("unknown kind %.40q", m.Kind)
 }

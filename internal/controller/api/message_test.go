@@ -15,6 +15,13 @@ func TestParseMessage(t *testing.T) {
 		`{"kind":"request-restart",` + from + `,"later":{"a":1}}`:                        "",
 		`{"kind":"nudge",` + from + `,"nudge":{"agent":"b","text":"x","ttl":5}}`:         "",
 		`{"kind":"wait",` + from + `,"wait":{"agent":"b","until":"text=^x","wake":"a"}}`: "",
+		`{"kind":"mail",` + from + `,"mail":{"id":"k","to":"b","text":"x"}}`:             "",
+		`{"kind":"mail",` + from + `}`:                                                   "without a letter",
+		`{"kind":"mail",` + from + `,"mail":{"id":"k","text":"x"}}`:                      "a name of 0 bytes",
+		`{"kind":"mail",` + from + `,"mail":{"id":"","to":"b","text":"x"}}`:              "id",
+		`{"kind":"mail-ack",` + from + `,"ack":["1","2"]}`:                               "",
+		`{"kind":"mail-ack",` + from + `}`:                                               "of 0 letters",
+		`{"kind":"mail-ack",` + from + `,"ack":[""]}`:                                    "a name of 0 bytes",
 		``:                             "not a message",
 		`[]`:                           "not a message",
 		`{"kind":7}`:                   "not a message",
@@ -49,14 +56,17 @@ func TestParseMessage(t *testing.T) {
 func FuzzParseMessage(f *testing.F) {
 	f.Add([]byte(`{"kind":"nudge","agent":"a","token":"t","nudge":{"agent":"b","text":"x"}}`))
 	f.Add([]byte(`{"kind":"wait","agent":"a","token":"t","wait":{"agent":"b","until":"quiet=1s","wake":"a"}}`))
+	f.Add([]byte(`{"kind":"mail","agent":"a","token":"t","mail":{"id":"k","to":"b","text":"x"},"ack":["1"]}`))
+	f.Add([]byte(`{"kind":"mail-ack","agent":"a","token":"t","ack":["1"]}`))
 	f.Add([]byte(`{"kind":"drain-ack","agent":"a","token":"t","nudge":null}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, err := ParseMessage(body)
 		if err != nil {
 			return
 		}
-		if (m.Nudge != nil) != (m.Kind == MessageNudge) || (m.Wait != nil) != (m.Kind == MessageWait) {
-			t.Errorf("%s with %v, %v", m.Kind, m.Nudge, m.Wait)
+		if (m.Nudge != nil) != (m.Kind == MessageNudge) || (m.Wait != nil) != (m.Kind == MessageWait) ||
+			(m.Mail != nil) != (m.Kind == MessageMail) || (m.Ack != nil) != (m.Kind == MessageMailAck) {
+			t.Errorf("%s with %+v", m.Kind, m)
 		}
 		again, err := json.Marshal(m)
 		if err != nil {

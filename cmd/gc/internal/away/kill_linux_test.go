@@ -197,7 +197,10 @@ func (p *place) post(city, id string, program, messages int) {
 		text := fmt.Sprintf("%s %d/%d", city, program, i)
 		m := cityapi.Message{Kind: cityapi.MessageNudge, InsideRequest: cityapi.InsideRequest{Agent: "a", Token: token(city)}}
 		m.Nudge = &cityapi.QueueRequest{Agent: "b", Text: text}
-		if i%5 == 4 {
+		switch i % 5 {
+		case 3:
+			m.Kind, m.Nudge, m.Mail = cityapi.MessageMail, nil, &cityapi.MailRequest{ID: fmt.Sprintf("%d-%d", program, i), To: "b", Subject: text, Text: text}
+		case 4:
 			m.Kind, m.Nudge, m.Wait = cityapi.MessageWait, nil, &cityapi.WaitRequest{Agent: "b", Until: "exit", Wake: "a", Note: text}
 		}
 		body, err := json.Marshal(m)
@@ -288,6 +291,13 @@ func (p *place) once(city string, programs, each int) {
 		}
 		for _, w := range waits {
 			got[w.Note]++
+		}
+		letters, err := s.Letters()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, l := range letters {
+			got[l.Subject]++
 		}
 		events, err := s.Events(0, 0)
 		if err != nil {

@@ -50,6 +50,12 @@ func TestAgentOnAnotherMachine(t *testing.T) {
 		t.Errorf("host: %+v", a)
 	}
 
+	// What a program there says to its city arrives.
+	c.gc("--city", c.path, "nudge", "far", "gc nudge near 'from far'")
+	eventually(t, func() string { return c.gc("--city", c.path, "nudge", "list") + c.gc("--city", c.path, "peek", "far") }, func() bool {
+		return strings.Contains(c.gc("--city", c.path, "nudge", "list"), "from far") || strings.Contains(c.gc("--city", c.path, "peek", "near"), "from far")
+	})
+
 	// The way to it is lost: nothing is known, nothing is restarted, and it comes back.
 	before := far.Run("pgrep -u " + far.User + " -f 'bash --noprofil[e]'")
 	far.Down()

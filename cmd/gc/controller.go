@@ -63,7 +63,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	}
 	return controller.Options{
 		City: city, Provider: p, ProviderName: c.Name, Background: &commands{}, Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: claimsDir(),
-		Build: build,
+		Build: build, Outboxes: (&farOutboxes{providers: a.providers}).of,
 	}, nil
 }
 

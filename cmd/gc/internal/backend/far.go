@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	goruntime "runtime"
+	"slices"
 	"strings"
 
 	"gascity.dev/gc/cmd/gc/internal/host"
@@ -84,4 +86,45 @@ func HostOf(provider string) string {
 		return strings.TrimSuffix(provider, "/")
 	}
 	return h.String()
+}
+
+// Hosts returns the other machines that host agents of a city, each once.
+func Hosts(city *config.City) []string {
+	var hosts []string
+	add := func(provider string) {
+		if h := HostOf(provider); h != "" && !slices.Contains(hosts, h) {
+			hosts = append(hosts, h)
+		}
+	}
+	c := Selected(city.Session.Provider)
+	add(c.Name)
+	if c.Name == hybridProvider {
+		add(city.Session.Local)
+		add(city.Session.Remote)
+	}
+	if c.Origin == FromEnv && c.Name != autoProvider {
+		return hosts
+	}
+	for i := range city.Agents {
+		add(city.Agents[i].Session)
+	}
+	return hosts
+}
+
+// MuxOn returns a client of the multiplexer on another machine, over the held stream. It
+// starts one if there is none.
+func (s *Set) MuxOn(ctx context.Context, url string) (*client.Client, error) {
+	s.mu.Lock()
+	l, err := s.link(url)
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	machine := far.NewClient(l.String(), l)
+	c := client.NewShared(func(ctx context.Context) (net.Conn, error) { return machine.Mux(ctx, true) })
+	if _, err := c.Status(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -56,4 +57,43 @@ func TestAnotherMachine(t *testing.T) {
 		t.Errorf("a server is here: %s", r)
 	}
 	b.gc("session", "kill", name)
+}
+
+// TestInstallOnAnotherMachine: a machine without gc gets this very program, hosts
+// sessions, and its server moves to the program without their end.
+func TestInstallOnAnotherMachine(t *testing.T) {
+	b := newBox(t)
+	h := sshd.Start(t, sshd.Options{Login: "echo welcome"})
+	b.env = append(b.env, "GC_SSH="+h.SSH())
+	b.fails(4, []string{"session", "list", "--host", h.URL()}, "gc was not found there")
+	b.gc("host", "add", "build", h.URL())
+	if out := b.gc("host", "install", "build"); !strings.Contains(out, h.GC) {
+		t.Errorf("installed: %s", out)
+	}
+	if same := h.Run("cmp - ~/.local/bin/gc <" + gcBinFor(t, h) + " && echo same"); !strings.Contains(same, "same") {
+		t.Errorf("the programs differ: %s", same)
+	}
+	b.gc("host", "check", "build")
+	b.env = append(b.env, "GC_HOST=build")
+	b.gc("session", "new", name, "--", "sh", "-c", "echo ready; exec cat")
+	b.waits("text=^ready")
+	before := b.status()
+	b.gc("mux", "upgrade")
+	if after := b.status(); after.Server.PID == before.Server.PID || after.Keeper.PID != before.Keeper.PID || after.Sessions != 1 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	b.gc("session", "nudge", name, "still here")
+	b.waits("text=^still here")
+	b.gc("session", "kill", name)
+	b.gc("mux", "stop")
+}
+
+// gcBinFor is a copy of the program under test that the host's user can read.
+func gcBinFor(t *testing.T, h *sshd.Host) string {
+	t.Helper()
+	data, err := os.ReadFile(gcBin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Write("original", string(data), 0o600)
 }

@@ -100,6 +100,18 @@ func (e *Away) Error() string {
 	return e.Machine + ": " + e.Err.Error()
 }
 
+// Hint is that of the reason, or "".
+func (e *Away) Hint() string {
+	var reason interface{ Hint() string }
+	if errors.As(e.Err, &reason) {
+		return reason.Hint()
+	}
+	if errors.As(e.Err, new(*many.VersionError)) {
+		return "gc host install " + e.Machine + " installs this version there"
+	}
+	return ""
+}
+
 // Unwrap returns api.ErrUnreachable and the reason.
 func (e *Away) Unwrap() []error { return []error{api.ErrUnreachable, e.Err} }
 

@@ -218,8 +218,11 @@ func (b *watchedBody) Close() error {
 // unreachable is the error of a request without a reply.
 func (c *Client) unreachable(err error) error {
 	var h *HostError
-	if errors.As(err, &h) {
-		return h // complete by itself; how the request failed adds nothing
+	if errors.As(err, &h) { // complete by itself; how the request failed adds nothing
+		if instead := new(many.InsteadError); h.Output == "" && errors.As(err, &instead) {
+			return &HostError{Host: h.Host, Status: h.Status, Output: "instead of gc, something there printed: " + instead.Printed}
+		}
+		return h
 	}
 	var refused *many.Refused
 	if errors.As(err, &refused) && refused.Code == NoServer {

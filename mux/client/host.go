@@ -368,8 +368,10 @@ func (e *HostError) Hint() string {
 	switch {
 	case e.Status == hostNoGC:
 		return "gc host install " + e.Host + " puts it there; GC_HOST_BIN says where it is if it is not on the PATH of commands there"
-	case e.Status != hostFailed:
+	case e.Status == hostNoServer:
 		return ""
+	case e.Status != hostFailed:
+		return "gc host check " + e.Host + " says what is wrong there"
 	case strings.Contains(e.Output, "IDENTIFICATION HAS CHANGED"):
 		return "find out why its key changed; only then remove the old one with ssh-keygen -R"
 	case strings.Contains(e.Output, "Host key verification failed"):

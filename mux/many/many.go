@@ -87,6 +87,20 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("gc %s there speaks %s%d, this gc speaks %s%d", e.Peer.Version, protocol, e.Has, protocol, major)
 }
 
+// InsteadError reports a peer that printed something and did not greet.
+type InsteadError struct {
+	Printed string // the end of it, as one line without control characters
+	Err     error  // how the stream ended
+}
+
+// Error has both.
+func (e *InsteadError) Error() string {
+	return e.Err.Error() + "; instead of gc, something there printed: " + e.Printed
+}
+
+// Unwrap returns how the stream ended.
+func (e *InsteadError) Unwrap() error { return e.Err }
+
 // greet writes a side's greeting.
 func greet(w io.Writer, mine Hello) error {
 	b, err := json.Marshal(mine)
@@ -119,7 +133,7 @@ func readHello(r *bufio.Reader) (Hello, error) {
 			err = fmt.Errorf("no greeting: %w", io.ErrUnexpectedEOF)
 		}
 		if said := printable(noise); said != "" {
-			err = fmt.Errorf("%w; instead of gc, something there printed: %s", err, said)
+			err = &InsteadError{Printed: said, Err: err}
 		}
 		return Hello{}, err
 	}

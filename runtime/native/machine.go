@@ -74,11 +74,18 @@ func (p *Provider) reach(ctx context.Context, start bool) (*client.Client, error
 	c := client.NewShared(func(ctx context.Context) (net.Conn, error) {
 		return p.o.Machine.Mux(ctx, first.Swap(false))
 	})
-	if _, err := c.Status(ctx); err != nil {
-		c.Close()
-		return nil, err
+	var err error
+	for range tries { // the first one may have found a server that was ending
+		if _, err = c.Status(ctx); err == nil {
+			return c, nil
+		}
+		if !errors.Is(err, api.ErrUnreachable) || errors.Is(err, api.ErrFrozen) || ctx.Err() != nil {
+			break
+		}
+		first.Store(start)
 	}
-	return c, nil
+	c.Close()
+	return nil, err
 }
 
 // away is convert for what is not asked of the multiplexer: the end of ctx may be the

@@ -127,6 +127,7 @@ soak: build ## long-running tests: kills of the server and of controllers, 10,00
 	GC_SOAK=1 GC_SOAK_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run '^(TestScale|TestNoByteIsLost|TestHostileOutput)' ./mux/server
 	GC_SOAK=1 $(GO) test -count=1 -timeout 30m -v -run '^TestHostileOutput' ./vt
 	GC_SOAK=1 $(GO) test -count=1 -timeout 30m -v -run '^TestFloods' ./internal/acp/host
+	GC_SOAK=1 $(GO) test -count=1 -timeout 30m -v -run '^TestNudgesOverCuts' ./runtime/native
 	GC_SOAK=1 $(GO) test -count=5 -timeout 30m -v -run '^TestMessagesOutliveKills' ./cmd/gc/internal/away
 	GC_SOAK_RUNS=1000 $(GO) test -count=1 -timeout 60m -v -run '^TestExecRandomKills' ./mux/server
 	GC_SOAK_RUNS=1000 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 60m -v -run '^TestControllerKilledWhileItNotifies' ./test

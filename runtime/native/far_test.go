@@ -281,8 +281,12 @@ func TestNudgesOverCuts(t *testing.T) {
 			}
 		}
 	})
+	count := 60
+	if os.Getenv("GC_SOAK") != "" {
+		count = 2000
+	}
 	var want []string
-	for n := range 60 {
+	for n := range count {
 		text := fmt.Sprintf("message-%d", n)
 		got, err := p.Nudge(t.Context(), "s", runtime.TextContent(text))
 		for errors.Is(err, runtime.ErrBackendUnreachable) && !strings.Contains(err.Error(), "may have been typed") {

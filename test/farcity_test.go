@@ -50,6 +50,15 @@ func TestAgentOnAnotherMachine(t *testing.T) {
 		t.Errorf("host: %+v", a)
 	}
 
+	// Commands use the stream that the controller holds.
+	if n := far.Connections(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	without := &box{t: t, dir: c.dir, home: c.home, socket: c.socket, env: append(c.env[:len(c.env):len(c.env)], "GC_SSH=false")}
+	if out := without.gc("--city", c.path, "peek", "far"); !strings.Contains(out, "42 as "+far.User) {
+		t.Errorf("without ssh: %s", out)
+	}
+
 	// What a program there says to its city arrives.
 	c.gc("--city", c.path, "nudge", "far", "gc nudge near 'from far'")
 	eventually(t, func() string { return c.gc("--city", c.path, "nudge", "list") + c.gc("--city", c.path, "peek", "far") }, func() bool {

@@ -50,6 +50,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 		return controller.Options{}, err
 	}
 	c := backend.SelectedIn(city)
+	a.providers.Through = nil // it is the controller that holds the streams
 	p, err := a.providers.New(c, city.Dir)
 	if err != nil {
 		return controller.Options{}, err
@@ -63,7 +64,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	}
 	return controller.Options{
 		City: city, Provider: p, ProviderName: c.Name, Background: &commands{}, Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: claimsDir(),
-		Build: build, Outboxes: (&farOutboxes{providers: a.providers}).of,
+		Build: build, Outboxes: (&farOutboxes{providers: a.providers}).of, HostStream: a.providers.Forward,
 	}, nil
 }
 

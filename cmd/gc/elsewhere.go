@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"gascity.dev/gc/cmd/gc/internal/away"
 	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/internal/config"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/outbox"
 	"gascity.dev/gc/mux/client"
 )
@@ -34,4 +36,15 @@ func (f *farOutboxes) of(city *config.City) []outbox.Outbox {
 		list = append(list, box)
 	}
 	return list
+}
+
+// throughController opens the stream to another machine through the controller of a city,
+// which holds one. It is not there while no controller runs, or one that is too old or does
+// not answer.
+func throughController(ctx context.Context, city, host string) (io.ReadWriteCloser, error) {
+	rw, err := cityapi.Stream(ctx, city, host)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	return rw, nil
 }

@@ -27,7 +27,7 @@ type app struct {
 func newApp(s cli.Streams, args []string) *app {
 	return &app{
 		Console: cli.NewConsole(s, args), mux: host.Mux{Version: version},
-		providers: &backend.Set{Version: version, Trusted: scriptTrusted},
+		providers: &backend.Set{Version: version, Trusted: scriptTrusted, Through: throughController},
 	}
 }
 

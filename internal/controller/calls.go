@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"io"
 
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/session"
@@ -16,6 +17,14 @@ type calls struct {
 }
 
 var _ api.City = (*calls)(nil)
+
+// HostStream implements api.City.
+func (c *calls) HostStream(host string) func(ctx context.Context, rw io.ReadWriteCloser) error {
+	if c.o.HostStream == nil {
+		return nil
+	}
+	return c.o.HostStream(host)
+}
 
 func (c *calls) Stop(ctx context.Context, r api.StopRequest) error {
 	l := c.l

@@ -51,6 +51,10 @@ type Options struct {
 	// value. nil = no other machine has any.
 	Outboxes func(*config.City) []outbox.Outbox
 
+	// HostStream returns what serves a connection with another machine, over the stream
+	// that is held to it; nil: none is. May be nil.
+	HostStream func(host string) func(ctx context.Context, rw io.ReadWriteCloser) error
+
 	Log io.Writer // one line per event; nil = none
 	// Event is called for every event, in place of a line in the log, from Run's
 	// own goroutine: it must not block. May be nil.

@@ -43,6 +43,10 @@ type City interface {
 	DropWait(ctx context.Context, id string) error
 	Post
 
+	// HostStream returns what serves a connection with the machine of that name, until
+	// the connection ends, and closes it; nil if the controller holds no stream to it.
+	HostStream(host string) func(ctx context.Context, rw io.ReadWriteCloser) error
+
 	// Events returns the kept events after seq, oldest first.
 	Events(after uint64) ([]Event, error)
 	// Feed publishes the events that follow.
@@ -96,6 +100,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/poke", query(func(r *http.Request) (struct{}, error) { return struct{}{}, c.Poke(r.Context()) }))
 	mux.HandleFunc("POST /v1/reload", query(func(r *http.Request) (struct{}, error) { return struct{}{}, c.Reload(r.Context()) }))
 	mux.HandleFunc("GET /v1/events", s.events)
+	mux.HandleFunc("POST /v1/hosts/stream", s.stream)
 
 	mux.HandleFunc("POST /v1/restart", named(c.Restart))
 	mux.HandleFunc("POST /v1/agents/stop", named(c.StopAgents))

@@ -44,8 +44,8 @@ type Set struct {
 	Trusted func(city, script string) error
 
 	// Through opens the stream to another machine through the one that holds it already,
-	// such as the city's controller; nil, nil: none does. May be nil.
-	Through func(ctx context.Context, host string) (io.ReadWriteCloser, error)
+	// such as the controller of the city; nil, nil: none does. May be nil.
+	Through func(ctx context.Context, city, host string) (io.ReadWriteCloser, error)
 
 	Make map[string]Maker // replaces the providers of this program, for tests
 
@@ -356,7 +356,7 @@ func (s *Set) construct(c Choice, city string) (runtime.Provider, error) {
 		return newExec(s, c, script, city)
 	}
 	if config.IsHost(c.Name) && s.Make == nil {
-		return s.newFar(c.Name)
+		return s.newFar(c.Name, city)
 	}
 	makers := s.Make
 	if makers == nil {

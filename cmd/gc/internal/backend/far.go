@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	goruntime "runtime"
@@ -20,8 +19,8 @@ import (
 )
 
 // newFar returns the provider of a city's sessions on another machine.
-func (s *Set) newFar(url string) (runtime.Provider, error) {
-	l, err := s.link(url)
+func (s *Set) newFar(url, city string) (runtime.Provider, error) {
+	l, err := s.link(url, city)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +31,7 @@ func (s *Set) newFar(url string) (runtime.Provider, error) {
 
 // link returns the held stream to another machine, one for all names of it. The lock is
 // held.
-func (s *Set) link(url string) (*link.Link, error) {
+func (s *Set) link(url, city string) (*link.Link, error) {
 	h, err := host.Resolve(url)
 	if err != nil {
 		return nil, err
@@ -43,9 +42,9 @@ func (s *Set) link(url string) (*link.Link, error) {
 		return l, nil
 	}
 	open := h.Stream
-	if s.Through != nil {
+	if s.Through != nil && city != "" {
 		open = func(ctx context.Context) (io.ReadWriteCloser, error) {
-			if rw, err := s.Through(ctx, name); rw != nil || err != nil {
+			if rw, err := s.Through(ctx, city, name); rw != nil || err != nil {
 				return rw, err
 			}
 			return h.Stream(ctx)
@@ -62,17 +61,16 @@ func (s *Set) hello() many.Hello {
 	return many.Hello{Version: s.Version, OS: goruntime.GOOS, Arch: goruntime.GOARCH}
 }
 
-// Forward serves the gc at the other end of rw with connections to another machine over
-// the stream that this Set holds, until rw ends. The machine must be one of the city's.
-func (s *Set) Forward(ctx context.Context, url string, rw io.ReadWriteCloser) error {
-	defer rw.Close()
+// Forward returns what serves the gc at the other end of rw with connections to another
+// machine, over the stream that this Set holds, until rw ends; nil if it holds none.
+func (s *Set) Forward(url string) func(ctx context.Context, rw io.ReadWriteCloser) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	l := s.links[url]
-	s.mu.Unlock()
 	if l == nil {
-		return fmt.Errorf("no agent of the city runs on %s", url)
+		return nil
 	}
-	return l.Forward(ctx, rw, s.hello())
+	return func(ctx context.Context, rw io.ReadWriteCloser) error { return l.Forward(ctx, rw, s.hello()) }
 }
 
 // HostOf returns the canonical name of the machine that a provider's name selects, "" for
@@ -115,7 +113,7 @@ func Hosts(city *config.City) []string {
 // starts one if there is none.
 func (s *Set) MuxOn(ctx context.Context, url string) (*client.Client, error) {
 	s.mu.Lock()
-	l, err := s.link(url)
+	l, err := s.link(url, "")
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err

@@ -81,7 +81,11 @@ func (m *mails) firstSending() string {
 // add saves a new letter, or finds the one with its key: again. commit is nil for one
 // that is on disk.
 func (m *mails) add(who caller, r api.MailRequest) (l mail.Letter, commit *session.Commit, again bool, err error) {
-	if l, ok := m.book.Sent(r.ID); ok {
+	key := "/" + r.ID // an agent's ids are its own
+	if who.agent != nil {
+		key = who.agent.name() + key
+	}
+	if l, ok := m.book.Sent(key); ok {
 		return l, m.sending[l.ID], true, nil
 	}
 	to, err := m.addressOf(r.To)
@@ -95,7 +99,7 @@ func (m *mails) add(who caller, r api.MailRequest) (l mail.Letter, commit *sessi
 	for _, id := range forget {
 		m.book.Remove(id)
 	}
-	l = m.store.NewLetter(mail.Letter{Key: r.ID, From: who.name, To: to, Subject: r.Subject, Size: len(r.Text), Sent: time.Now().UTC()})
+	l = m.store.NewLetter(mail.Letter{Key: key, From: who.name, To: to, Subject: r.Subject, Size: len(r.Text), Sent: time.Now().UTC()})
 	commit = m.store.AddLetter(l, r.Text, forget)
 	m.book.Add(l)
 	m.sending[l.ID] = commit

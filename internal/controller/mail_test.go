@@ -111,6 +111,30 @@ func TestSenderIsProved(t *testing.T) {
 	})
 }
 
+// An id is of its sender: another agent's letter with the same one is another letter.
+func TestIDsAreOfTheirSenders(t *testing.T) {
+	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`)
+	bubble(t, two, func(r *rig) {
+		r.start()
+		seen := map[string]bool{}
+		for _, sender := range []string{"", "a", "b", "b"} {
+			q := api.MailRequest{ID: "k", To: "a", Text: "x"}
+			if sender != "" {
+				q.InsideRequest = api.InsideRequest{Agent: sender, Token: r.token(sender)}
+			}
+			l, err := r.l.calls.SendMail(context.Background(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[l.ID] = true
+		}
+		if len(seen) != 3 {
+			t.Errorf("%d letters", len(seen))
+		}
+		r.end()
+	})
+}
+
 // What is read before the notice is typed is in no notice; reading by others changes
 // nothing, and an agent sees only its own mail.
 func TestReadingAndAcknowledging(t *testing.T) {

@@ -34,7 +34,7 @@ type Address struct {
 // Letter is one piece of mail without its text. Fields are only ever added.
 type Letter struct {
 	ID      string          `json:"id"`  // ids sort in the order of arrival
-	Key     string          `json:"key"` // made by the sender: a second letter with it is the same one
+	Key     string          `json:"key"` // the sender and its id of the letter: a second letter with it is the same one
 	From    string          `json:"from"`
 	To      Address         `json:"to"`
 	Subject string          `json:"subject,omitempty"`

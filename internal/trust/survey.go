@@ -118,7 +118,10 @@ func (s *surveyor) agent(r *config.Resolved) {
 		command += " " + shell.Word(a)
 	}
 	s.says(about, command)
-	s.programs(r, r.Command)
+	far := config.IsHost(r.Session) // its commands name files of the other machine
+	if !far {
+		s.programs(r, r.Command)
+	}
 	ofCity := !strings.HasPrefix(r.Origins["acp_command"].Source, "preset ")
 	if r.ACPCommand != "" && (ofCity || r.Session == config.HostACP || r.Session == "hybrid") {
 		s.says(about+", over acp", r.ACPCommand)
@@ -137,7 +140,9 @@ func (s *surveyor) agent(r *config.Resolved) {
 	} {
 		for _, line := range of.list {
 			s.says(about+", "+of.key, line)
-			s.programs(r, line)
+			if !far || of.key == "pool" { // the controller runs a pool's check
+				s.programs(r, line)
+			}
 		}
 	}
 	if r.Nudge != "" {

@@ -85,6 +85,33 @@ func TestWhatRunsOverACP(t *testing.T) {
 	}
 }
 
+// A command of an agent on another machine names files there; a file of the same name here
+// is not its program. A pool's check runs here.
+func TestProgramsOfAnotherMachine(t *testing.T) {
+	dir := t.TempDir()
+	far := `[workspace]
+name = "a"
+[[agents]]
+name = "x"
+session = "ssh://far"
+start_command = "sh tools/run.sh"
+pre_start = ["sh tools/pre.sh"]
+[agents.pool]
+max = 2
+check = "sh tools/check.sh"
+`
+	for name, text := range map[string]string{"city.toml": far, "tools/run.sh": "x", "tools/pre.sh": "x", "tools/check.sh": "x"} {
+		file(name, text)(t, dir)
+	}
+	v := inspect(t, dir)
+	if v.Files[dir+"/tools/check.sh"] == "" || v.Files[dir+"/tools/run.sh"] != "" || v.Files[dir+"/tools/pre.sh"] != "" {
+		t.Errorf("files %v", v.Files)
+	}
+	if runs := strings.Join(v.Runs, "\n"); !strings.Contains(runs, "sh tools/run.sh") || !strings.Contains(runs, "sh tools/pre.sh") {
+		t.Errorf("runs %s", runs)
+	}
+}
+
 func inspect(t *testing.T, dir string) Survey {
 	t.Helper()
 	c, err := config.Load(dir)

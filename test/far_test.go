@@ -183,3 +183,34 @@ func TestFarUser(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestStalledSSH: a link that is stalled but not cut is an unreachable machine, soon; when
+// it flows again, nothing has changed. A long way does no harm.
+func TestStalledSSH(t *testing.T) {
+	h := sshd.Start(t, sshd.Options{GC: gcBin, SameUser: true, Faults: true})
+	p := farProvider(t, h, farLink(t, h))
+	h.Delay(40 * time.Millisecond)
+	if err := p.Start(t.Context(), "s", runtime.Config{WorkDir: t.TempDir(), Command: "exec cat"}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := p.Nudge(t.Context(), "s", runtime.TextContent("hello")); err != nil || r.State != runtime.Submitted && r.State != runtime.Unverified {
+		t.Errorf("%+v, %v", r, err)
+	}
+	h.Delay(0)
+	h.Stall()
+	begin := time.Now()
+	running, err := p.IsRunning(t.Context(), "s")
+	if running || !errors.Is(err, runtime.ErrBackendUnreachable) {
+		t.Errorf("%v, %v", running, err)
+	}
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("told after %v", took)
+	}
+	h.Resume()
+	for running = false; !running && t.Context().Err() == nil; {
+		running, err = p.IsRunning(t.Context(), "s")
+		if err != nil && !errors.Is(err, runtime.ErrBackendUnreachable) {
+			t.Fatal(err)
+		}
+	}
+}

@@ -2,7 +2,7 @@
 // the start sequence.
 //
 // Its invariant: when the context ends, the command's whole process group is killed, and a
-// child that the command left behind holds nobody up for longer than a second. Providers
+// child that the command left behind delays Run for at most a second. Providers
 // use it for this machine, and internal/far for the gc of another one.
 package spawn
 
@@ -36,8 +36,9 @@ type Command struct {
 // behind may hold the pipe open forever.
 const drain = time.Second
 
-// Run runs a command and returns its exit status, 128+n after signal n. The error says that
-// it was not started, or that ctx ended. A Stdin that has more is abandoned at the end.
+// Run runs a command and returns its exit status, 128+n after signal n. An error means that
+// it was not started, or that ctx ended. Run does not wait for the rest of Stdin after the
+// command's end.
 func Run(ctx context.Context, c Command) (code int, err error) {
 	path, args := "/bin/sh", []string{"/bin/sh", "-c", c.Line}
 	if len(c.Argv) > 0 {
@@ -78,8 +79,8 @@ func Run(ctx context.Context, c Command) (code int, err error) {
 	return 0, nil
 }
 
-// Failure is the error of a shell line for what Run returned; nil for success. It repeats
-// the output, one way or another the end of it.
+// Failure returns the error of a shell line, including its output, for what Run returned;
+// nil for success.
 func Failure(line, output string, code int, err error) error {
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit status %d", code)

@@ -22,13 +22,13 @@ type Plan struct {
 
 // Records of the tar, beside those of the format.
 const (
-	recordCopy = "GC.copy" // the entry belongs to a copy, of this source
+	recordCopy = "GC.copy" // source of the copy that the entry belongs to; absent: an overlay's
 	recordInto = "GC.into" // see entry.into
-	recordEnd  = "GC.end"  // of the last header: the tar is complete
+	recordEnd  = "GC.end"  // marks the last header: the tar is complete
 )
 
 // Pack writes the files of a plan as a tar for [Unpack]. The overlays are merged here. An
-// error leaves a tar that Unpack refuses; it never waits for more than w.
+// error leaves a tar that Unpack refuses.
 func Pack(ctx context.Context, w io.Writer, p Plan) error {
 	out := tar.NewWriter(w)
 	entries, done, err := merge(ctx, p.Overlays, p.Slots)

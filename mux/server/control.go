@@ -28,10 +28,6 @@ type controlRecord struct {
 	Nonce  string `json:"nonce"`  // of the status reports that count
 }
 
-// maxControlPath is the longest path of a control socket, without its final NUL. It is
-// the shortest limit of the systems that gc runs on.
-const maxControlPath = 103
-
 // newControl makes a record with a path and a nonce of its own.
 func (srv *server) newControl() (*controlRecord, error) {
 	dir := srv.controlDir()
@@ -40,10 +36,6 @@ func (srv *server) newControl() (*controlRecord, error) {
 	_, _ = rand.Read(name[:]) // never fails
 	_, _ = rand.Read(nonce[:])
 	c := &controlRecord{Socket: filepath.Join(dir, hex.EncodeToString(name[:])), Nonce: hex.EncodeToString(nonce[:])}
-	if len(c.Socket) > maxControlPath {
-		return nil, fmt.Errorf("%w: the path of a control socket would have %d bytes, at most %d are possible: %s",
-			api.ErrStateDir, len(c.Socket), maxControlPath, c.Socket)
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrStateDir, err)
 	}

@@ -209,12 +209,25 @@ func (s *session) agentActivity(ctx context.Context) (api.Activity, error) {
 	return a, nil
 }
 
+// author names who answers, for the transcript of an agent: its session, or a person.
+func author(by *api.Actor) string {
+	switch {
+	case by == nil:
+		return "unknown"
+	case by.Session != "":
+		return "session " + by.Session
+	case by.Terminal == "":
+		return fmt.Sprintf("process %d", by.PID)
+	}
+	return "person"
+}
+
 // respondAgent answers the agent's question.
-func (s *session) respondAgent(ctx context.Context, r api.RespondRequest) error {
+func (s *session) respondAgent(ctx context.Context, r api.RespondRequest, by *api.Actor) error {
 	limited, cancel := context.WithTimeout(ctx, hostReply)
 	defer cancel()
 	err := s.withHost(limited, func(h *control.Client) error {
-		return h.Respond(limited, control.Answer{RequestID: r.ID, Option: r.Action})
+		return h.Respond(limited, control.Answer{RequestID: r.ID, Option: r.Action, By: author(by)})
 	})
 	var refused *control.Error
 	if !errors.As(err, &refused) {

@@ -271,13 +271,15 @@ func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, err
 	if err := endpoint.ReadJSON(w, r, &in); err != nil {
 		return nil, err
 	}
-	respond := s.respond
+	by := s.srv.sessions.actor(r)
+	var err error
 	if s.rec.Control != nil {
-		respond = s.respondAgent
+		err = s.respondAgent(r.Context(), in, by)
+	} else {
+		err = s.respond(r.Context(), in)
 	}
-	err := respond(r.Context(), in)
 	if err == nil {
-		s.srv.events.emit(s, api.Event{Type: api.EventAnswered, Text: excerpt(in.Action), By: s.srv.sessions.actor(r)})
+		s.srv.events.emit(s, api.Event{Type: api.EventAnswered, Text: excerpt(in.Action), By: by})
 	}
 	return nil, err
 }

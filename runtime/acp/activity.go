@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -128,7 +129,7 @@ func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) e
 		}
 		a.RequestID = st.Pending.RequestID
 	}
-	answer := control.Answer{ID: rand.Text(), RequestID: a.RequestID, Option: a.Action, Text: a.Text, By: "person"}
+	answer := control.Answer{ID: rand.Text(), RequestID: a.RequestID, Option: a.Action, Text: a.Text, By: cmp.Or(p.o.Author, "person")}
 	err := p.query(ctx, name, func(c *control.Client) error { return c.Respond(ctx, answer) }) // the host knows the id
 	var e *control.Error
 	if errors.As(err, &e) {

@@ -2,6 +2,7 @@ package acp_test
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +86,9 @@ func TestMultiplexerReachesTheAgent(t *testing.T) {
 		screen, _ = p.Peek(t.Context(), name, 0)
 		return strings.Contains(screen, "queued text") && strings.Contains(screen, "chose Blue")
 	})
+	if !regexp.MustCompile(`permission: Blue \((person|process \d+|session .+)\)`).MatchString(screen) {
+		t.Errorf("the answer has no author: %q", screen)
+	}
 	if n := strings.Count(screen, "› only once"); n != 1 {
 		t.Errorf("the message arrived %d times: %q", n, screen)
 	}

@@ -30,6 +30,7 @@ type Options struct {
 	Dir     string           // absolute; each session keeps its transcript and queue in a folder of it
 	Version string           // of this gc
 	Host    string           // the program that is run as host; "": this one
+	Author  string           // who answers questions through it, for the transcript; "": person
 	Report  func(runtime.Step)
 
 	StopGrace time.Duration // for the agent to end by itself at a stop; 0: 5 s

@@ -5,21 +5,31 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"gascity.dev/gc/internal/sockpath"
 )
 
 // Listen makes the socket, with mode 0600. A socket of that path that nobody serves
 // is replaced.
-func Listen(path string) (net.Listener, error) {
-	if conn, err := net.Dial("unix", path); err == nil {
-		conn.Close()
-		return nil, fmt.Errorf("control socket %s is in use", path)
-	}
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
-	old := syscall.Umask(0o177)
-	l, err := net.Listen("unix", path)
-	syscall.Umask(old)
+func Listen(path string) (l net.Listener, err error) {
+	err = sockpath.With(path, func(addr string) error {
+		if conn, err := net.Dial("unix", addr); err == nil {
+			conn.Close()
+			return fmt.Errorf("control socket %s is in use", path)
+		}
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		old := syscall.Umask(0o177)
+		defer syscall.Umask(old)
+		ul, err := net.ListenUnix("unix", &net.UnixAddr{Name: addr, Net: "unix"})
+		if err != nil {
+			return err
+		}
+		ul.SetUnlinkOnClose(false) // by its address, which may be an alias; Serve's caller removes the path
+		l = ul
+		return nil
+	})
 	return l, err
 }
 

@@ -6,32 +6,10 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"syscall"
+
+	"gascity.dev/gc/internal/sockpath"
 )
-
-// maxSocketPath is the longest path that fits a socket address everywhere: 104
-// bytes with the final NUL on macOS, 108 on Linux.
-const maxSocketPath = 103
-
-// withSocketPath calls use with a path for the socket that fits an address: the
-// path itself, or one through a short alias of its folder.
-func withSocketPath(path string, use func(string) error) error {
-	if len(path) <= maxSocketPath {
-		return use(path)
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	alias, done, err := shortAlias(dir)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return use(filepath.Join(alias, filepath.Base(path)))
-}
 
 // listenUnix makes the socket, private, replacing one that a dead controller
 // left. The caller holds the city's lock.
@@ -40,7 +18,7 @@ func listenUnix(path string) (net.Listener, error) {
 		return nil, err
 	}
 	var l *net.UnixListener
-	err := withSocketPath(path, func(short string) error {
+	err := sockpath.With(path, func(short string) error {
 		var err error
 		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 		if err == nil {
@@ -87,7 +65,7 @@ func (l *ownListener) Close() error {
 
 func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 	var conn net.Conn
-	err := withSocketPath(path, func(short string) error {
+	err := sockpath.With(path, func(short string) error {
 		var d net.Dialer
 		var err error
 		conn, err = d.DialContext(ctx, "unix", short)

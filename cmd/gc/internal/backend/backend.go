@@ -147,7 +147,15 @@ func (s *Set) acp(city string, which native.Sessions) (runtime.Provider, error) 
 	if err != nil {
 		return nil, err
 	}
-	return acp.New(acp.Options{Base: base, Dir: dir, Version: s.Version, Report: s.startStep})
+	return acp.New(acp.Options{Base: base, Dir: dir, Version: s.Version, Author: author(), Report: s.startStep})
+}
+
+// author is who uses this process: the session that it runs in, "" for a person.
+func author() string {
+	if name := os.Getenv("GC_SESSION_NAME"); name != "" {
+		return "session " + name
+	}
+	return ""
 }
 
 // cityPath is the city's absolute directory, "" without one.

@@ -1,23 +1,9 @@
-package api
+package sockpath
 
 import (
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 )
-
-func peerUIDOf(fd int) (int, error) {
-	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
-	if err != nil {
-		return 0, err
-	}
-	return int(cred.Uid), nil
-}
-
-func peerPIDOf(fd int) (int, error) {
-	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
-}
 
 // shortAlias is a link in a private folder of the short path /tmp; it lasts for
 // one bind or connect.

@@ -32,7 +32,7 @@ func newDoctorCmd(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: ok and findings, each with level, about, text and hint")
 	return cli.Describe(cmd, `Checks your environment, the multiplexer with its directory and sockets, the session
-providers, the registered hosts (gc host), and, in a city, its config, directories,
+providers, the registered hosts (gc host), and, in a city, its hosts, config, directories,
 controller, database and agents. It starts and changes nothing.`, `
 		gc doctor
 		gc doctor --json | jq -r '.findings[] | select(.level == "problem").text'`,
@@ -43,9 +43,10 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	a.providers.LooksOnly = true
 	f, ofMux, ofHosts, ofCity := &outside.Findings{}, &outside.Findings{}, &outside.Findings{}, &outside.Findings{}
 	doctor.Environment(f)
+	machines := a.city.hosts()
 	var slow sync.WaitGroup // concurrently: what hangs takes a while
 	slow.Go(func() { doctor.Mux(ctx, ofMux, version) })
-	slow.Go(func() { hostcheck.Registered(ctx, ofHosts, version) })
+	slow.Go(func() { hostcheck.Doctor(ctx, ofHosts, version, machines) })
 	err := checkCity(ctx, a, ofCity)
 	slow.Wait()
 	if err != nil {
@@ -68,6 +69,19 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 		return err
 	}
 	return cli.Quiet(cli.ExitFailure)
+}
+
+// hosts are the machines of the city, if there is one that can be read.
+func (f *cityFinder) hosts() []string {
+	dir, err := f.dir()
+	if err != nil {
+		return nil // checkCity reports it
+	}
+	city, err := config.Load(dir)
+	if err != nil {
+		return nil
+	}
+	return backend.Hosts(city)
 }
 
 // checkCity checks the city, if there is one.

@@ -3,6 +3,7 @@ package hostcheck
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"gascity.dev/gc/internal/controller/outside"
@@ -12,22 +13,23 @@ import (
 // doctorLimit is how long gc doctor waits for the machines.
 const doctorLimit = 5 * time.Second
 
-// Registered adds what it finds about the registered machines: one line for each that
-// is well. A machine that is not reached is a warning: it may be switched off.
-func Registered(ctx context.Context, found *outside.Findings, version string) {
-	r, err := hosts.Default(os.Getenv)
-	if err != nil {
-		return // the mux reports an environment without HOME
+// Doctor adds what it finds about the registered machines and those of a city, which
+// are URLs: one line for each that is well. A machine that is not reached is a warning:
+// it may be switched off.
+func Doctor(ctx context.Context, found *outside.Findings, version string, city []string) {
+	var list []hosts.Host
+	if r, err := hosts.Default(os.Getenv); err == nil { // else the mux reports it
+		if list, err = r.List(); err != nil {
+			found.Fail("hosts", "correct the file, or move it away and add the hosts again", "%v", err)
+			return
+		}
 	}
-	list, err := r.List()
-	if err != nil {
-		found.Fail("hosts", "correct the file, or move it away and add the hosts again", "%v", err)
-		return
+	var names []string
+	for _, h := range list {
+		names = append(names, h.Name)
+		city = slices.DeleteFunc(city, func(url string) bool { return url == h.URL })
 	}
-	names := make([]string, len(list))
-	for i, h := range list {
-		names[i] = h.Name
-	}
+	names = append(names, city...)
 	reports, err := All(ctx, version, names, doctorLimit)
 	if err != nil {
 		found.Fail("hosts", "gc host check", "%v", err)

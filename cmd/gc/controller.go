@@ -62,9 +62,10 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	if err != nil {
 		return controller.Options{}, err
 	}
+	far := newElsewhere(a.providers)
 	return controller.Options{
-		City: city, Provider: p, ProviderName: c.Name, Background: &commands{}, Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: claimsDir(),
-		Build: build, Outboxes: (&farOutboxes{providers: a.providers}).of, HostStream: a.providers.Forward,
+		City: city, Provider: p, ProviderName: c.Name, Background: &far.commands, Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: claimsDir(),
+		Build: build, Outboxes: far.outboxes, HostStream: a.providers.Forward,
 	}, nil
 }
 
@@ -115,9 +116,11 @@ func launchController(ctx context.Context, o controller.Options) (cityapi.Status
 	})
 }
 
-// commands gives the controller access to the background commands of this
-// machine's multiplexer. It never starts a multiplexer.
+// commands gives the controller access to the background commands of one
+// multiplexer: this machine's, which it never starts, or what dial connects to.
 type commands struct {
+	dial func(ctx context.Context) (*client.Client, error) // nil: this machine's
+
 	mu     sync.Mutex
 	client *client.Client // reconnects to a restarted server
 }
@@ -128,11 +131,23 @@ func (b *commands) connect(ctx context.Context) (*client.Client, error) {
 	if b.client != nil {
 		return b.client, nil
 	}
-	paths, err := api.DefaultPaths(os.Getenv)
-	if err == nil {
-		b.client, err = client.Dial(ctx, paths)
+	dial := b.dial
+	if dial == nil {
+		dial = dialHere
 	}
-	return b.client, err
+	c, err := dial(ctx)
+	if err == nil {
+		b.client = c
+	}
+	return c, err
+}
+
+func dialHere(ctx context.Context) (*client.Client, error) {
+	paths, err := api.DefaultPaths(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return client.Dial(ctx, paths)
 }
 
 // Follow implements controller.Background.

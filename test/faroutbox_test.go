@@ -56,7 +56,7 @@ exec sleep 1000
 		return all
 	}
 	faults := map[string]int{}
-	for end := time.Now().Add(5 * time.Minute); len(subjects()) < letters; {
+	for end := time.Now().Add(5*time.Minute + time.Duration(letters)*2*time.Second); len(subjects()) < letters; {
 		if time.Now().After(end) {
 			t.Fatalf("%d of %d letters; faults %v; there: %s", len(subjects()), letters, faults, far.Run("cat work/errors; gc mux outbox"))
 		}

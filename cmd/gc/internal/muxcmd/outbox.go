@@ -71,7 +71,7 @@ func summary(e api.OutboxEntry) (by, text string) {
 	case m.Wait != nil:
 		return m.Agent, fmt.Sprintf("%s %s until %s, wake %s", m.Kind, m.Wait.Agent, m.Wait.Until, m.Wait.Wake)
 	case m.Mail != nil:
-		return m.Agent, fmt.Sprintf("%s %s: %s", m.Kind, m.Mail.To, m.Mail.Subject)
+		return m.Agent, strings.TrimSuffix(fmt.Sprintf("%s %s: %s", m.Kind, m.Mail.To, m.Mail.Subject), ": ")
 	}
 	return m.Agent, m.Kind
 }

@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	statusChunk = 30 * time.Second // one wait for a change
+	statusChunk = 5 * time.Minute // one wait for a change
 	// statusPause follows every change: a status that flaps makes few events, and
 	// whoever answered a question has said so.
 	statusPause = 250 * time.Millisecond

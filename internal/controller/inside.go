@@ -256,7 +256,8 @@ func (in *farInbox) nudge(ctx context.Context, id string, m api.Message) error {
 	var n session.Nudge
 	var commit *session.Commit
 	err := in.call(ctx, func() error {
-		if _, err := in.sender(m.InsideRequest); err != nil {
+		from, err := in.sender(m.InsideRequest)
+		if err != nil {
 			return err
 		}
 		ag, err := in.l.agents.pickOne(m.Nudge.Agent)
@@ -272,7 +273,7 @@ func (in *farInbox) nudge(ctx context.Context, id string, m api.Message) error {
 		if open >= maxOpenNudges {
 			return fmt.Errorf("%d nudges are waiting in the city", open)
 		}
-		n = in.l.nudges.addressed(ag, session.Nudge{Text: m.Nudge.Text, Immediate: m.Nudge.Immediate, Raw: m.Nudge.Raw}, m.Nudge.TTL)
+		n = in.l.nudges.addressed(ag, session.Nudge{Text: m.Nudge.Text, By: "agent " + from.name(), Immediate: m.Nudge.Immediate, Raw: m.Nudge.Raw}, m.Nudge.TTL)
 		commit = in.take(id, in.store.TakeNudge(id, n))
 		return nil
 	})

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,14 +158,14 @@ func (q *nudgeQueue) ended(n *session.Nudge, r runtime.Receipt, err error) {
 		return
 	}
 	q.store.SaveNudge(*n)
-	q.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail, By: byController, Receipt: &r})
+	q.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail, By: cmp.Or(n.By, byController), Receipt: &r})
 }
 
 // moved saves and reports a nudge whose state changed.
 func (q *nudgeQueue) moved(n *session.Nudge) {
 	q.store.SaveNudge(*n)
 	if n.State != session.NudgeQueued {
-		q.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail})
+		q.note(api.Event{Kind: api.EventNudge, Agent: n.Agent, Why: string(n.State), Detail: n.Detail, By: cmp.Or(n.By, byController)})
 	}
 }
 
@@ -173,7 +174,11 @@ func (q *nudgeQueue) moved(n *session.Nudge) {
 func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, error) {
 	var n session.Nudge
 	var commit *session.Commit
-	err := c.call(ctx, func() error {
+	who, err := c.callerOf(ctx, api.InsideRequest{})
+	if err != nil {
+		return n, err
+	}
+	err = c.call(ctx, func() error {
 		ag, err := c.l.agents.pickOne(q.Agent)
 		switch {
 		case err != nil:
@@ -183,7 +188,7 @@ func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, e
 		case len(q.Text) > api.MaxNudge:
 			return fmt.Errorf("a nudge is limited to %d bytes", api.MaxNudge)
 		}
-		n, commit = c.l.nudges.prepare(ag, session.Nudge{Text: q.Text, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
+		n, commit = c.l.nudges.prepare(ag, session.Nudge{Text: q.Text, By: who.name, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
 		return nil
 	})
 	if err != nil {

@@ -28,6 +28,7 @@ type Nudge struct {
 	Agent     string        `json:"agent"`
 	Text      string        `json:"text"`
 	From      string        `json:"from,omitempty"` // the wait that it reports
+	By        string        `json:"by,omitempty"`   // who sent it, as in events; "": the controller
 	Immediate bool          `json:"immediate,omitempty"`
 	Raw       bool          `json:"raw,omitempty"` // typed literally, even if the agent takes it for a command
 	State     NudgeState    `json:"state"`

@@ -142,7 +142,7 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/display":     {},
 	"cmd/gc/internal/host":        {"cmd/gc/internal/cli", "internal/hosts", "internal/shell", "mux/api", "mux/client"},
 	"cmd/gc/internal/hostcmd":     {"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "cmd/gc/internal/hostcheck", "cmd/gc/internal/report", "internal/controller/outside", "internal/hosts", "internal/hosts/install", "mux/client"},
-	"cmd/gc/internal/hostcheck":   {"cmd/gc/internal/cli", "cmd/gc/internal/host", "internal/controller/outside", "internal/far", "internal/hosts", "internal/hosts/install", "mux/client", "mux/many"},
+	"cmd/gc/internal/hostcheck":   {"cmd/gc/internal/cli", "cmd/gc/internal/host", "internal/controller/outside", "internal/far", "internal/hosts", "internal/hosts/install", "internal/shell", "mux/client", "mux/many"},
 	"cmd/gc/internal/citylog": {
 		"cmd/gc/internal/display", "cmd/gc/internal/follow", "cmd/gc/internal/words", "internal/controller/api", "mux/api", "mux/client", "runtime",
 	},

@@ -24,6 +24,7 @@ import (
 	"gascity.dev/gc/internal/far"
 	"gascity.dev/gc/internal/hosts"
 	"gascity.dev/gc/internal/hosts/install"
+	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/many"
 )
@@ -38,7 +39,8 @@ type Report struct {
 	Findings []outside.Finding `json:"findings"`        // each about the machine
 
 	Machine install.Machine `json:"-"` // what sh there said if its gc did not serve
-	Bin     string          `json:"-"` // the path of gc if its name did not suffice
+	Moved   bool            `json:"-"` // gc is not where it was looked for, but at Bin
+	Bin     string          `json:"-"` // the path of gc, "" if its name suffices
 }
 
 // Problem is the first problem, or "".
@@ -166,13 +168,17 @@ func (r *Report) explain(ctx context.Context, found *outside.Findings, version s
 	r.Reached, r.Machine = true, s.Machine()
 	_ = s.Close()
 	m := r.Machine
-	switch bin := Remembered(m); {
+	bin, word := Remembered(m), cli.Program
+	if bin != "" {
+		word = shell.Word(bin)
+	}
+	switch {
 	case m.Version() == "":
 		found.Fail(r.Name, "gc host install "+r.Name, "reached, but %s", NoGC(m))
-	case bin != "" && h.Bin != bin && os.Getenv("GC_HOST_BIN") == "":
-		h.Bin, r.Bin = bin, bin
+	case os.Getenv("GC_HOST_BIN") == "" && h.Bin != word:
+		h.Bin, r.Bin, r.Moved = word, bin, true
 		if err := r.ask(ctx, found, version, h); err != nil {
-			found.Fail(r.Name, "gc host install "+r.Name, "gc %s at %s does not serve this gc: %v", m.Version(), bin, err)
+			found.Fail(r.Name, "gc host install "+r.Name, "gc %s at %s does not serve this gc: %v", m.Version(), m.GC, err)
 		}
 	default:
 		found.Fail(r.Name, "gc host install "+r.Name+" installs this version there", "gc %s there does not serve this gc, %s: %v", m.Version(), version, why)

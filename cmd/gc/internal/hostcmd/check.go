@@ -103,7 +103,7 @@ func keep(r hosts.Registry, report *hostcheck.Report) error {
 			now.Version, now.OS, now.Arch = h.Check.Version, h.Check.OS, h.Check.Arch
 		}
 		h.Check = now
-		if report.Bin != "" {
+		if report.Moved {
 			h.Bin = report.Bin
 		}
 	})

@@ -89,6 +89,9 @@ func Install(ctx context.Context, c *cli.Console, version, name string, h *clien
 		verb = "already there:"
 	}
 	fmt.Fprintf(c.Out, "%s gc %s at %s on %s\n", verb, display.Line(r.Version), display.Line(r.Path), display.Line(name))
+	if r.Version != version {
+		c.Warn("it is version %s, this is %s", r.Version, version)
+	}
 	return r, remember(c, name, h.String(), s.Machine(), r)
 }
 

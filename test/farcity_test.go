@@ -50,6 +50,10 @@ func TestAgentOnAnotherMachine(t *testing.T) {
 		t.Errorf("host: %+v", a)
 	}
 
+	if out := c.gc("--city", c.path, "events"); !strings.Contains(out, "far started") || !strings.Contains(out, "on "+far.URL()) {
+		t.Errorf("%s", out)
+	}
+
 	// Commands use the stream that the controller holds.
 	if n := far.Connections(); n != 1 {
 		t.Errorf("%d connections", n)

@@ -192,7 +192,7 @@ func (au *audit) answered(session string) { au.of(session).settled = true }
 
 // take records what was done to an agent.
 func (au *audit) take(ag *agentState, ev runtime.Event) {
-	e := api.Event{Agent: ag.seen.Agent, Session: ev.Session, By: au.who(ev.By)}
+	e := api.Event{Agent: ag.seen.Agent, Session: ev.Session, Host: ag.host(), By: au.who(ev.By)}
 	switch ev.Kind {
 	case runtime.EventNudged:
 		if e.By == byController || ev.Receipt == nil || au.repeats(ev) {

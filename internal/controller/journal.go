@@ -51,12 +51,12 @@ func (j *journal) note(e api.Event) {
 
 // noteAgent is note for an agent.
 func (j *journal) noteAgent(ag *agentState, kind, why, detail string) {
-	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, Why: why, Detail: detail})
+	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, Host: ag.host(), Why: why, Detail: detail})
 }
 
 // noteEnd is note for the end of an agent's session.
 func (j *journal) noteEnd(ag *agentState, kind string, exit *runtime.Exit, screen, detail string) {
-	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, Exit: exit, Screen: screen, Detail: detail})
+	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, Host: ag.host(), Exit: exit, Screen: screen, Detail: detail})
 }
 
 func (j *journal) logf(format string, args ...any) {

@@ -60,7 +60,15 @@ func (rp *reports) stateOf(ag *agentState) api.State {
 
 // away reports whether the agent runs on another machine that did not answer last.
 func (ag *agentState) away() bool {
-	return ag.queryErr != "" && ag.spec != nil && ag.spec.Host() != ""
+	return ag.queryErr != "" && ag.host() != ""
+}
+
+// host is the other machine that the agent runs on; "" is this one.
+func (ag *agentState) host() string {
+	if ag.spec == nil {
+		return ""
+	}
+	return ag.spec.Host()
 }
 
 // note records since when each agent is in its state.

@@ -16,6 +16,7 @@ type Event struct {
 	Kind    string        `json:"kind"`
 	Agent   string        `json:"agent,omitempty"`
 	Session string        `json:"session,omitempty"`
+	Host    string        `json:"host,omitempty"` // the other machine of the session, ssh://…
 	Why     string        `json:"why,omitempty"`
 	Detail  string        `json:"detail,omitempty"`
 	Exit    *runtime.Exit `json:"exit,omitempty"`

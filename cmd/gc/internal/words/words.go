@@ -214,6 +214,9 @@ func Event(e cityapi.Event) string {
 	if e.Detail != "" {
 		text += ", " + e.Detail
 	}
+	if e.Host != "" {
+		text += ", on " + e.Host
+	}
 	if e.By != "" {
 		text += ", by " + e.By
 	}

@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 	"internal/proctree":     {},
 	"internal/staging":      {},
 	"internal/shell":        {},
+	"internal/carry":        {"internal/spawn"},
 	"internal/spawn":        {},
 	"internal/turn":         {},
 	"internal/environ":      {},
@@ -137,6 +138,7 @@ var arrows = map[string][]string{
 	"cmd/gc":                      {anything},
 	"cmd/gc/internal/sessionop":   {"mux", "mux/api", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree", "internal/clock"},
 	"cmd/gc/internal/away":        {"cmd/gc/internal/cli", "internal/config", "internal/controller/api", "internal/controller/outbox", "mux/api", "mux/client"},
+	"cmd/gc/internal/move":        {"internal/carry", "internal/config", "internal/controller/api"},
 	"cmd/gc/internal/follow":      {"cmd/gc/internal/display", "mux/api", "internal/clock"},
 	"cmd/gc/internal/acplog":      {"cmd/gc/internal/display", "internal/acp/transcript", "internal/clock"},
 	"cmd/gc/internal/display":     {},
@@ -150,7 +152,7 @@ var arrows = map[string][]string{
 		"cmd/gc/internal/display", "internal/config", "internal/controller/outside", "internal/proctree", "internal/shell", "mux/api", "mux/client",
 	},
 	"cmd/gc/internal/backend": {
-		"cmd/gc/internal/cli", "cmd/gc/internal/host", "cmd/gc/internal/sessionop", "internal/config", "internal/far", "internal/link", "internal/proctree", "internal/spawn", "internal/staging", "mux/client", "mux/many", "runtime", "runtime/acp", "runtime/exec", "runtime/native",
+		"cmd/gc/internal/cli", "cmd/gc/internal/host", "cmd/gc/internal/sessionop", "internal/agent", "internal/carry", "internal/config", "internal/far", "internal/link", "internal/proctree", "internal/spawn", "internal/staging", "mux/client", "mux/many", "runtime", "runtime/acp", "runtime/exec", "runtime/native",
 		"runtime/router", "runtime/runtimefake", "runtime/subprocess", "runtime/tmux", "runtime/wrap",
 	},
 	"cmd/gc/internal/background": {

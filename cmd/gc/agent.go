@@ -4,18 +4,24 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/host"
+	"gascity.dev/gc/cmd/gc/internal/move"
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/carry"
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/runtime"
 )
 
 func newAgentCmd(a *app) *cobra.Command {
-	return a.Group("agent", "List, stop, suspend, resume and change agents",
+	return a.Group("agent", "List, stop, suspend, resume, change and move agents",
 		"These commands act on the agents of the city. gc status shows their state.", `
 		gc agent list
 		gc agent stop worker`,
@@ -25,6 +31,7 @@ func newAgentCmd(a *app) *cobra.Command {
 			{Name: "suspend", Make: func() *cobra.Command { return newAgentSuspendCmd(a) }},
 			{Name: "resume", Make: func() *cobra.Command { return newAgentResumeCmd(a) }},
 			{Name: "set", Make: func() *cobra.Command { return newAgentSetCmd(a) }},
+			{Name: "move", Make: func() *cobra.Command { return newAgentMoveCmd(a) }},
 		})
 }
 
@@ -218,4 +225,112 @@ func (t *target) warnIfItDecides(c *cli.Console, mode string) {
 	if yes, why := t.spec.Resolved.Asks(mode); !yes {
 		c.Warn("agent %s: %s", t.label, why)
 	}
+}
+
+type agentMoveOptions struct {
+	session string
+	workDir string
+	carry   string
+}
+
+func newAgentMoveCmd(a *app) *cobra.Command {
+	var o agentMoveOptions
+	cmd := &cobra.Command{
+		Use:               "move AGENT",
+		Short:             "Move an agent to another machine, or back",
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: a.city.completeAgents,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runAgentMove(cmd.Context(), a, args[0], o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.session, "session", "", "where to: ssh://[user@]HOST[:port], a `HOST` of gc host list, or native for this machine")
+	f.StringVar(&o.workDir, "work-dir", "", "also set work_dir: the agent's `DIR` on that machine")
+	f.StringVar(&o.carry, "carry", "", "take the work directory along: git with its history and uncommitted changes, or all files (`git|files`)")
+	_ = cmd.RegisterFlagCompletionFunc("session", completeSessions)
+	_ = cmd.RegisterFlagCompletionFunc("carry", cobra.FixedCompletions([]string{string(move.Git), string(move.Files)}, cobra.ShellCompDirectiveNoFileComp)) // the flags exist
+	return cli.Describe(cmd, `Drains the agent (one interrupt, then at most drift_drain_timeout), sets its session key
+in city.toml and starts it there. work_dir is a path on the machine where the agent runs,
+and is made if it does not exist. With --carry it must have no changes of its own there;
+ignored files stay behind with git, and nothing is deleted where the agent was. On another
+machine it begins a new conversation. If a step fails, it starts again where it was.`, `
+		gc agent move worker --session ssh://build.example --work-dir /home/me/project --carry git
+		gc agent move worker --session native --work-dir project`,
+		cli.Statuses{cli.ExitFailure: "failure: the agent is where it was", cli.ExitNotFound: "no such agent, city or controller", cli.ExitCannotTell: ""})
+}
+
+func runAgentMove(ctx context.Context, a *app, name string, o agentMoveOptions) error {
+	what := move.Carry(o.carry)
+	switch {
+	case o.session == "":
+		return cli.Fail(cli.ExitUsage, "gc agent move "+name+" --session ssh://HOST", "--session is required")
+	case what != move.Nothing && what != move.Git && what != move.Files:
+		return cli.Fail(cli.ExitUsage, "valid: git, files", "--carry %s: unknown", o.carry)
+	}
+	city, err := a.city.load()
+	if err != nil {
+		return err
+	}
+	spec, err := findAgent(city, name)
+	if err != nil {
+		return err
+	}
+	from, to, err := a.providers.Places(spec, o.session)
+	if err != nil {
+		return err
+	}
+	if from == to && o.workDir == "" {
+		return cli.Fail(cli.ExitUsage, "gc status shows where agents are", "%s is there already: %s", spec.Name(), to)
+	}
+	c, _, err := a.city.controller()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	m := move.Move{
+		City: city, Controller: c, Agent: spec.Name(), Carry: what,
+		From: config.Placement{Session: from, WorkDir: workDirKey(spec)},
+		To:   config.Placement{Session: to, WorkDir: cmp.Or(o.workDir, workDirKey(spec))},
+		Place: func(ctx context.Context, p config.Placement) (carry.Place, error) {
+			there, err := placed(city, spec.Name(), p)
+			if err != nil {
+				return carry.Place{}, err
+			}
+			return a.providers.Place(ctx, p.Session, there.Config.WorkDir)
+		},
+		Say: func(step string) { fmt.Fprintf(a.Err, "%s\n", display.Line(step)) },
+	}
+	if err := m.Run(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "%s starts on %s\n", display.Line(spec.Name()), display.Line(to))
+	return err
+}
+
+// workDirKey is an agent's own work_dir in city.toml.
+func workDirKey(s *agent.Spec) string {
+	if ag, ok := s.City.Agent(s.Name()); ok {
+		return ag.WorkDir
+	}
+	return ""
+}
+
+// placed returns an agent as it would be in another place.
+func placed(city *config.City, name string, p config.Placement) (*agent.Spec, error) {
+	changed := *city
+	changed.Agents = slices.Clone(city.Agents)
+	for i := range changed.Agents {
+		if ag := &changed.Agents[i]; ag.QualifiedName() == name {
+			ag.Session, ag.WorkDir = p.Session, p.WorkDir
+		}
+	}
+	return findAgent(&changed, name)
+}
+
+// completeSessions completes where agents can be moved to.
+func completeSessions(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	names, _ := host.Complete(cmd, args, prefix)
+	if strings.HasPrefix(backend.Default, prefix) {
+		names = append(names, backend.Default)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

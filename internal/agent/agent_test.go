@@ -223,3 +223,19 @@ start_command = "x"
 		}
 	}
 }
+
+// TestWorkDirOnAnotherMachine: a path of the config is one there; without it the agent gets
+// its home directory there, not the city's path here.
+func TestWorkDirOnAnotherMachine(t *testing.T) {
+	dir := t.TempDir()
+	const agent = "[[agents]]\nname = \"a\"\nsession = \"ssh://h\"\n"
+	for toml, want := range map[string]string{
+		agent:                             "",
+		agent + "work_dir = \"/srv/a\"\n": "/srv/a",
+		"[[agents]]\nname = \"a\"\n":      dir,
+	} {
+		if s := specs(t, dir, toml)[0]; s.Config.WorkDir != want {
+			t.Errorf("%swork dir %q, want %q", toml, s.Config.WorkDir, want)
+		}
+	}
+}

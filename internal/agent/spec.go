@@ -196,6 +196,9 @@ func build(c *config.City, r config.Resolved, o BuildOptions) (*Spec, error) {
 	s.vars.WorkDir = config.Place(c.Dir, dir)
 	if s.Host() != "" { // a place there; "" is the home directory
 		s.vars.WorkDir = dir
+		if r.Origins["work_dir"].Source == config.OriginDefault {
+			s.vars.WorkDir = ""
+		}
 	}
 	if s.Config, err = s.runtimeConfig(o); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ var (
 	ErrRigExists  = errors.New("a rig of this name already exists")
 	ErrUnknownRig = errors.New("no such rig")
 	ErrRigInUse   = errors.New("agents work in this rig")
+
+	ErrUnknownAgent = errors.New("no such agent in city.toml")
 	// ErrByHand means that city.toml is written in a way that cannot be edited
 	// here; it is left unchanged.
 	ErrByHand = errors.New("cannot edit city.toml safely: edit it by hand")
@@ -65,6 +68,78 @@ func RemoveRig(c *City, name string) error {
 	}, func(old, changed *City) bool {
 		return len(changed.Rigs) == len(old.Rigs)-1 && !slices.ContainsFunc(changed.Rigs, func(r Rig) bool { return r.Name == name })
 	})
+}
+
+// Placement is where an agent runs, as its keys in city.toml say; "" is a key that is not
+// there.
+type Placement struct {
+	Session string
+	WorkDir string
+}
+
+// Placement returns the keys of an agent that say where it runs.
+func (a *Agent) Placement() Placement { return Placement{a.Session, a.WorkDir} }
+
+// SetPlacement sets the keys of an agent, by its qualified name, in the city's file.
+// Everything else in it stays.
+func SetPlacement(c *City, agent string, to Placement) error {
+	at := -1
+	return edit(c, func(now *City, text []byte) ([]byte, error) {
+		at = slices.IndexFunc(now.Agents, func(a Agent) bool { return a.QualifiedName() == agent })
+		if at < 0 {
+			return nil, fmt.Errorf("%w: %s", ErrUnknownAgent, agent)
+		}
+		// From the last line to the first, so that the positions hold.
+		keys := []tableKey{{"session", to.Session}, {"work_dir", to.WorkDir}}
+		where := now.Agents[at].Where
+		slices.SortFunc(keys, func(a, b tableKey) int { return where.Keys[b.name].Line - where.Keys[a.name].Line })
+		for _, k := range keys {
+			var err error
+			if text, err = k.set(text, where); err != nil {
+				return nil, err
+			}
+		}
+		return text, nil
+	}, func(old, changed *City) bool {
+		for i := range changed.Agents {
+			was, is := &old.Agents[i], &changed.Agents[i]
+			if i != at && is.Placement() != was.Placement() || is.QualifiedName() != was.QualifiedName() {
+				return false
+			}
+		}
+		return changed.Agents[at].Placement() == to
+	})
+}
+
+// aString is a basic or literal string of TOML on one line.
+var aString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'`)
+
+// tableKey is a string key of a table; "" if it is not there.
+type tableKey struct{ name, value string }
+
+// set sets the key: in its line, or in a new one after that of the name.
+func (k tableKey) set(text []byte, table Where) ([]byte, error) {
+	lines := strings.SplitAfter(string(text), "\n")
+	name := table.Keys["name"].Line - 1
+	switch at := table.Keys[k.name].Line - 1; {
+	case at >= 0:
+		before, rest, _ := strings.Cut(lines[at], "=")
+		where := aString.FindStringIndex(rest)
+		if strings.TrimSpace(before) != k.name || where == nil || strings.TrimSpace(rest[:where[0]]) != "" {
+			return nil, ErrByHand
+		}
+		lines[at] = before + "=" + rest[:where[0]] + strconv.Quote(k.value) + rest[where[1]:]
+		if k.value == "" {
+			lines[at] = ""
+		}
+	case k.value == "":
+	case name < 0 || table.At.Line == name+1: // an inline table
+		return nil, ErrByHand
+	default:
+		end := strings.TrimSuffix(lines[name], "\n")
+		lines[name] = end + "\n" + k.name + " = " + strconv.Quote(k.value) + lines[name][len(end):]
+	}
+	return []byte(strings.Join(lines, "")), nil
 }
 
 // cutTable removes the table whose header is on line header, from 1: up to its

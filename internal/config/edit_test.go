@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -115,5 +116,86 @@ func TestRigsThatNeedAHand(t *testing.T) {
 	}
 	if err := AddRig(broken, "x", "x"); !errors.As(err, &p) {
 		t.Errorf("a broken file: %v", err)
+	}
+}
+
+// TestPlacementIsSetInPlace: only the value of the key changes; comments, order and
+// permissions stay.
+func TestPlacementIsSetInPlace(t *testing.T) {
+	for name, c := range map[string]struct{ before, after string }{
+		"a key of its own": {
+			"[workspace]\nname = \"c\"\n[[agents]]\nname = \"a\"\n  session = 'tmux' # here\nnudge = \"x\"\n",
+			"[workspace]\nname = \"c\"\n[[agents]]\nname = \"a\"\n  session = \"exec:/x\" # here\nnudge = \"x\"\n",
+		},
+		"no key yet": {
+			"[workspace]\nname = \"c\"\n[[agents]] # first\n# its name\nname = \"a\" # a\n\n[agents.pool]\nmax = 2\n[[agents]]\nname = \"b\"\nsession = \"tmux\"\n",
+			"[workspace]\nname = \"c\"\n[[agents]] # first\n# its name\nname = \"a\" # a\nsession = \"exec:/x\"\n\n[agents.pool]\nmax = 2\n[[agents]]\nname = \"b\"\nsession = \"tmux\"\n",
+		},
+		"no newline at the end": {"[workspace]\nname = \"c\"\n[[agents]]\nname = \"a\"", "[workspace]\nname = \"c\"\n[[agents]]\nname = \"a\"\nsession = \"exec:/x\""},
+	} {
+		city := fileCity(t, c.before)
+		if err := SetPlacement(city, "a", Placement{Session: "exec:/x", WorkDir: city.Agents[0].WorkDir}); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got, err := os.ReadFile(city.File); err != nil || string(got) != c.after {
+			t.Errorf("%s: %v\n%s", name, err, got)
+		}
+		if st, err := os.Stat(city.File); err != nil || st.Mode().Perm() != 0o640 {
+			t.Errorf("%s: %v, %v", name, st.Mode(), err)
+		}
+		if err := SetPlacement(city, "a", Placement{WorkDir: city.Agents[0].WorkDir}); err != nil {
+			t.Errorf("%s: remove: %v", name, err)
+		}
+		if got, err := os.ReadFile(city.File); err != nil || strings.Contains(string(got), "exec:/x") || strings.Count(string(got), "\n") != strings.Count(c.after, "\n")-1 && !strings.HasSuffix(c.after, "x\"") {
+			t.Errorf("%s: removed: %v\n%s", name, err, got)
+		}
+	}
+}
+
+// TestPlacementThatNeedsAHand: what cannot be edited line by line stays as it is.
+func TestPlacementThatNeedsAHand(t *testing.T) {
+	for name, c := range map[string]struct {
+		text, agent string
+		want        error
+	}{
+		"inline":         {"agents = [{name = \"a\"}]\n[workspace]\nname = \"c\"\n", "a", ErrByHand},
+		"several lines":  {"[workspace]\nname = \"c\"\n[[agents]]\nname = \"a\"\nsession = \"\"\"tm\\\nux\"\"\"\n", "a", ErrByHand},
+		"no such agent":  {"[workspace]\nname = \"c\"\n[[agents]]\nname = \"a\"\n", "b", ErrUnknownAgent},
+		"a dotted table": {"[workspace]\nname = \"c\"\n[[agents]]\nname = \"a\"\n", "rig/a", ErrUnknownAgent},
+	} {
+		city := fileCity(t, c.text)
+		if err := SetPlacement(city, c.agent, Placement{Session: "exec:/x"}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		if got, err := os.ReadFile(city.File); err != nil || string(got) != c.text {
+			t.Errorf("%s: %v\n%s", name, err, got)
+		}
+	}
+}
+
+// TestPlacementOfTwoKeys: both keys change, whatever their order, and change back.
+func TestPlacementOfTwoKeys(t *testing.T) {
+	const head = "[workspace]\nname = \"c\"\n[[agents]]\n"
+	for before, after := range map[string]string{
+		"name = \"a\"\nnudge = \"x\"\n":                                           "name = \"a\"\nwork_dir = \"/w\"\nsession = \"exec:/x\"\nnudge = \"x\"\n",
+		"work_dir = \"one\"\nname = \"a\"\n":                                      "work_dir = \"/w\"\nname = \"a\"\nsession = \"exec:/x\"\n",
+		"name = \"a\"\nwork_dir = \"one\"\n# between\nsession = \"tmux\" # it\n":  "name = \"a\"\nwork_dir = \"/w\"\n# between\nsession = \"exec:/x\" # it\n",
+		"session = \"tmux\"\nwork_dir = \"one\"\n\nname = \"a\"\n[agents.pool]\n": "session = \"exec:/x\"\nwork_dir = \"/w\"\n\nname = \"a\"\n[agents.pool]\n",
+	} {
+		c := fileCity(t, head+before)
+		was := c.Agents[0].Placement()
+		if err := SetPlacement(c, "a", Placement{"exec:/x", "/w"}); err != nil {
+			t.Fatalf("%s%v", before, err)
+		}
+		if got, err := os.ReadFile(c.File); err != nil || string(got) != head+after {
+			t.Errorf("%v\n%s", err, got)
+		}
+		if err := SetPlacement(c, "a", was); err != nil {
+			t.Fatalf("%s%v", before, err)
+		}
+		if got, err := os.ReadFile(c.File); err != nil || string(got) != head+before {
+			t.Errorf("back: %v\n%s", err, got)
+		}
 	}
 }

@@ -396,14 +396,17 @@ func (c *City) names() map[string]Pos {
 	return all
 }
 
-// OriginDir is the source of a work directory named by dir without being a rig.
-const OriginDir = "dir"
+// Sources of values that others ask about.
+const (
+	OriginDefault = "default"
+	OriginDir     = "dir" // of a work directory named by dir without being a rig
+)
 
 // applyPlace determines the rig and the directory.
 func (c *City) applyPlace(r *Resolved, a *Agent) {
 	file := filepath.Base(c.File)
 	r.WorkDir = c.Dir
-	r.Origins["work_dir"] = Origin{Source: "default"}
+	r.Origins["work_dir"] = Origin{Source: OriginDefault}
 	for i := range c.Rigs {
 		rig := &c.Rigs[i]
 		if a.Dir != "" && rig.Name == a.Dir {

@@ -69,6 +69,9 @@ func converse(r *session.Record, s *agent.Spec, selected string) (id string, res
 	if acp {
 		by += overACP
 	}
+	if there := s.Host(); there != "" {
+		by += " on " + there // agents keep their conversations on their machine
+	}
 	if !s.Resumes(host) || r.ConversesBy != by {
 		r.Conversation, r.Conversed = "", false
 	}

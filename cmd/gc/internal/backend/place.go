@@ -21,7 +21,7 @@ func (s *Set) Place(ctx context.Context, provider, dir string) (carry.Place, err
 		return carry.Place{Run: spawn.Run, Env: os.Environ(), Dir: dir}, os.MkdirAll(dir, 0o777)
 	}
 	s.mu.Lock()
-	l, err := s.link(provider)
+	l, err := s.link(provider, "")
 	s.mu.Unlock()
 	if err != nil {
 		return carry.Place{}, err

@@ -357,6 +357,26 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// A question names the command, whatever the agent calls it.
+func TestQuestionNamesTheCommand(t *testing.T) {
+	t.Parallel()
+	r := start(t, setup{})
+	r.ready()
+	r.send("m", `REQUEST session/request_permission {"sessionId":"s1","toolCall":{"toolCallId":"x","title":"List files","kind":"execute","rawInput":{"command":"ls /\nrm x"}},"options":[{"optionId":"a","name":"Yes","kind":"allow_once"}]}`)
+	st := r.until("blocked", func(s control.State) bool { return s.Pending != nil })
+	if want := "List files: ls / rm x"; st.Pending.Prompt != want {
+		t.Errorf("%q, want %q", st.Pending.Prompt, want)
+	}
+	if err := r.Respond(t.Context(), control.Answer{RequestID: st.Pending.RequestID, Option: "Yes", By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	r.idle(1)
+	r.shows("List files: ls / rm x: Yes (ann)")
+	if all := strings.Join(r.entries(), "\n"); !strings.Contains(all, "List files: ls / rm x") {
+		t.Errorf("the transcript:\n%s", all)
+	}
+}
+
 // A person answers on the terminal, and writes messages there.
 func TestPerson(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/acp/control"
@@ -48,7 +49,7 @@ func (q *questions) permission(m wire.Message) {
 	}
 	tool := q.h.conv.ToolFor(r.ToolCall)
 	x := &question{request: m.ID, Question: conversation.Question{
-		Kind: "permission", Title: tool.Title, Tool: &tool, Options: options(r.Options),
+		Kind: "permission", Title: subject(&tool), Tool: &tool, Options: options(r.Options),
 	}}
 	x.send = func(option string) {
 		if option == "" {
@@ -58,6 +59,25 @@ func (q *questions) permission(m wire.Message) {
 		}
 	}
 	q.add(x)
+}
+
+// maxSubject is how much of a command stands behind its title.
+const maxSubject = 1000
+
+// subject is what a tool call is about: its title, and the command if the title does not
+// have it. Codex calls "ls /" "List files".
+func subject(t *conversation.Tool) string {
+	command := clean(strings.ReplaceAll(t.Command, "\n", " "))
+	if len(command) > maxSubject {
+		command = strings.ToValidUTF8(command[:maxSubject], "") + "…"
+	}
+	switch {
+	case strings.Contains(t.Title, command): // also without one
+		return t.Title
+	case t.Title == "":
+		return command
+	}
+	return t.Title + ": " + command
 }
 
 // options gives every option a label of its own.

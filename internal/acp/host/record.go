@@ -56,7 +56,7 @@ func (r *record) items(c *conversation.Conversation) {
 func entry(it conversation.Item) transcript.Entry {
 	e := transcript.Entry{Kind: string(it.Kind), ID: it.ID, By: it.By, Text: it.Text}
 	if t := it.Tool; t != nil {
-		e.ID, e.Tool, e.Text, e.Status, e.Output, e.Paths = t.CallID, t.Kind, t.Title, t.Status, t.Output, t.Locations
+		e.ID, e.Tool, e.Text, e.Status, e.Output, e.Paths = t.CallID, t.Kind, subject(t), t.Status, t.Output, t.Locations
 	}
 	for _, p := range it.Plan {
 		e.Text += p.Status + ": " + p.Text + "\n"

@@ -63,7 +63,7 @@ func (h *Host) Processes() ([]proctree.Proc, error) {
 	}
 	var found []proctree.Proc
 	for _, p := range all {
-		if !p.Zombie() && p.PID != os.Getpid() && h.runs(p.PID) {
+		if !p.Zombie() && p.PID != os.Getpid() && h.runs(p) {
 			found = append(found, p)
 		}
 	}
@@ -71,14 +71,14 @@ func (h *Host) Processes() ([]proctree.Proc, error) {
 }
 
 // runs reports whether a process belongs to the host and not to those who reach it.
-func (h *Host) runs(pid int) bool {
+func (h *Host) runs(p proctree.Proc) bool {
 	if h.ownUser {
-		return realUID(pid) == h.UID
+		return realUID(p.PID) == h.UID
 	}
-	if env, err := proctree.Environ(pid); err == nil && env["HOME"] == h.Home {
+	if env, known, err := proctree.EnvironOf(p); known && err == nil && env["HOME"] == h.Home {
 		return true
 	}
-	args, _ := proctree.Cmdline(pid) // none if it is gone
+	args, _ := proctree.Cmdline(p.PID) // none if it is gone
 	return len(args) > 0 && filepath.Base(args[0]) != "ssh" && strings.Contains(strings.Join(args, "\n"), h.Home+"/")
 }
 

@@ -119,7 +119,7 @@ e2e-agents: build ## real agents from npm without a network, on a terminal and o
 
 .PHONY: e2e-k8s
 e2e-k8s: build ## a real Kubernetes node (root; containerd, runc, containernetworking-plugins, busybox-static, iproute2; its first build takes 15 minutes of CPU)
-	$(GO) test -tags k8s,e2e -count=1 -p 1 -timeout 60m ./internal/testenv/k8snode
+	$(GO) test -tags k8s,e2e -count=1 -p 1 -timeout 60m ./internal/testenv/k8snode ./runtime/k8s/internal/pods
 
 .PHONY: soak
 soak: build ## long-running tests: kills of the server and of controllers, 10,000 nudges from eight writers, 200 MB of every hostile output (minutes)

@@ -119,7 +119,9 @@ var arrows = map[string][]string{
 	"runtime/acp":         {"runtime", "runtime/wrap", "internal/acp/control", "internal/acp/host", "internal/shell"},
 
 	"runtime/k8s/internal/names":    {},
+	"runtime/k8s/internal/pods":     {"runtime", "runtime/k8s/internal/names", "runtime/k8s/internal/podstate"},
 	"runtime/k8s/internal/podspec":  {"runtime/k8s/internal/names", "runtime/k8s/internal/settings"},
+	"runtime/k8s/internal/podstate": {"internal/outcome", "runtime/k8s/internal/podspec"},
 	"runtime/k8s/internal/settings": {},
 
 	"internal/agent":   {"runtime", "internal/config", "internal/nearest", "internal/shell", "internal/clock"},

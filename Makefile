@@ -167,6 +167,10 @@ bench-detect: build ## how soon gc detects that an agent asks or is done
 bench-acp: build ## agents over ACP: the host's memory, 20,000 updates at once, a message, a question, what a killed host leaves
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkACP$$' -benchtime 1x ./test/bench
 
+.PHONY: bench-far
+bench-far: build ## another machine over a real sshd: a call, the echo of a key, idle CPU of 50 agents, beside ssh host tmux (openssh-server)
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkFar' -benchtime 1x ./test/bench
+
 ##@ Demo
 
 .PHONY: demo

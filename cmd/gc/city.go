@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/spf13/cobra"
+
 	"gascity.dev/gc/cmd/gc/internal/away"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
@@ -207,4 +209,33 @@ func members(city *config.City, live func(session string) bool) ([]*agent.Spec, 
 		return nil, err
 	}
 	return agent.Members(city, o, live)
+}
+
+// mailCity is the city of the mail commands.
+type mailCity struct{ a *app }
+
+func (m mailCity) Dir() (string, error) { return m.a.city.dir() }
+func (m mailCity) Away() bool           { return m.a.city.away() }
+
+func (m mailCity) SayAway(ctx context.Context, msg cityapi.Message, asJSON bool) error {
+	return m.a.sayAway(ctx, msg, asJSON)
+}
+
+func (m mailCity) CompleteAgents(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return m.a.city.completeEveryAgent(cmd, args, prefix)
+}
+
+// Post connects to the controller, and adds to a query which session asks.
+func (m mailCity) Post(q cityapi.MailQuery) (*cityapi.Client, cityapi.MailQuery, error) {
+	c, _, err := m.a.city.controller()
+	if err != nil {
+		return nil, q, err
+	}
+	dir, err := m.a.city.dir()
+	if err != nil {
+		_ = c.Close()
+		return nil, q, err
+	}
+	q.InsideRequest = cityapi.SelfIn(dir, os.Getenv)
+	return c, q, nil
 }

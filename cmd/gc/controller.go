@@ -2,19 +2,19 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/cmd/gc/internal/elsewhere"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
-	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
@@ -62,10 +62,10 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	if err != nil {
 		return controller.Options{}, err
 	}
-	far := newElsewhere(a.providers)
+	far := elsewhere.New(a.providers)
 	return controller.Options{
-		City: city, Provider: p, ProviderName: c.Name, Background: &far.commands, Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: claimsDir(),
-		Build: build, Outboxes: far.outboxes, HostStream: a.providers.Forward,
+		City: city, Provider: p, ProviderName: c.Name, Background: far.Commands(), Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: claimsDir(),
+		Build: build, Outboxes: far.Outboxes, HostStream: a.providers.Forward,
 	}, nil
 }
 
@@ -116,87 +116,13 @@ func launchController(ctx context.Context, o controller.Options) (cityapi.Status
 	})
 }
 
-// commands gives the controller access to the background commands of one
-// multiplexer: this machine's, which it never starts, or what dial connects to.
-type commands struct {
-	dial func(ctx context.Context) (*client.Client, error) // nil: this machine's
-
-	mu     sync.Mutex
-	client *client.Client // reconnects to a restarted server
-}
-
-func (b *commands) connect(ctx context.Context) (*client.Client, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.client != nil {
-		return b.client, nil
-	}
-	dial := b.dial
-	if dial == nil {
-		dial = dialHere
-	}
-	c, err := dial(ctx)
-	if err == nil {
-		b.client = c
-	}
-	return c, err
-}
-
-func dialHere(ctx context.Context) (*client.Client, error) {
-	paths, err := api.DefaultPaths(os.Getenv)
+// throughController opens the stream to another machine through the controller of a city,
+// which holds one. It is not there while no controller runs, or one that is too old or does
+// not answer.
+func throughController(ctx context.Context, city, host string) (io.ReadWriteCloser, error) {
+	rw, err := cityapi.Stream(ctx, city, host)
 	if err != nil {
-		return nil, err
+		return nil, ctx.Err()
 	}
-	return client.Dial(ctx, paths)
-}
-
-// Follow implements controller.Background.
-func (b *commands) Follow(ctx context.Context, changed func()) error {
-	c, err := b.connect(ctx)
-	if err != nil {
-		return err
-	}
-	stream, err := c.Events(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer stream.Close()
-	changed()
-	for {
-		e, err := stream.Next()
-		if err != nil {
-			return err
-		}
-		if e.Exec != nil && e.Exec.Owner != "" && e.Exec.Type != process.EventStarted {
-			changed()
-		}
-	}
-}
-
-// Away implements controller.Background.
-func (b *commands) Away(ctx context.Context) ([]process.Delivery, error) {
-	c, err := b.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return c.DeliveriesAway(ctx)
-}
-
-// Claim implements controller.Background.
-func (b *commands) Claim(ctx context.Context, owner, by string) (batch string, events []string, text string, err error) {
-	c, err := b.connect(ctx)
-	if err != nil {
-		return "", nil, "", err
-	}
-	got, err := c.ClaimDeliveries(ctx, owner, by)
-	return got.Batch, got.Events, got.Text, err
-}
-
-// Settle implements controller.Background.
-func (b *commands) Settle(ctx context.Context, batch string, state process.DeliveryState, detail string) error {
-	c, err := b.connect(ctx)
-	if err != nil {
-		return err
-	}
-	return c.SettleDeliveries(ctx, batch, state, detail)
+	return rw, nil
 }

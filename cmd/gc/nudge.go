@@ -97,15 +97,9 @@ func (o *nudgeOptions) addFlags(cmd *cobra.Command) {
 }
 
 // takeText takes the message from the arguments [TEXT|-].
-func (o *nudgeOptions) takeText(cmd *cobra.Command, a *app, args []string) error {
-	o.stdin = len(args) == 0 || args[0] == "-"
-	if !o.stdin {
-		o.text = args[0]
-	}
-	if len(args) == 0 && a.Interactive() {
-		return cli.UsageError(cmd, "requires text, as an argument or on standard input")
-	}
-	return nil
+func (o *nudgeOptions) takeText(cmd *cobra.Command, a *app, args []string) (err error) {
+	o.text, o.stdin, err = a.Message(cmd, args)
+	return err
 }
 
 func unknownDelivery(mode string) error {

@@ -69,7 +69,7 @@ func primeMail(ctx context.Context, a *app) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cli.CompleteLimit)
 	defer cancel()
-	c, q, err := a.post(cityapi.MailQuery{Unread: true})
+	c, q, err := mailCity{a}.Post(cityapi.MailQuery{Unread: true})
 	if err != nil {
 		return nil // without a controller there is no mail to read
 	}

@@ -10,6 +10,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/cmd/gc/internal/hostcmd"
+	"gascity.dev/gc/cmd/gc/internal/mailcmd"
 	"gascity.dev/gc/cmd/gc/internal/muxcmd"
 	"gascity.dev/gc/cmd/gc/internal/opcmd"
 )
@@ -125,7 +126,7 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "doctor", Group: groupCity, Make: func() *cobra.Command { return newDoctorCmd(a) }},
 		{Name: "attach", Group: groupAgent, Make: func() *cobra.Command { return newAttachCmd(a, s) }},
 		{Name: "peek", Group: groupAgent, Make: func() *cobra.Command { return newPeekCmd(a, s) }},
-		{Name: "mail", Group: groupAgent, Make: func() *cobra.Command { return newMailCmd(a) }},
+		{Name: "mail", Group: groupAgent, Make: func() *cobra.Command { return mailcmd.New(&a.Console, mailCity{a}) }},
 		{Name: "nudge", Group: groupAgent, Make: func() *cobra.Command { return newAgentNudgeCmd(a, s) }},
 		{Name: "keys", Group: groupAgent, Make: func() *cobra.Command { return newKeysCmd(a, s) }},
 		{Name: "interrupt", Group: groupAgent, Make: func() *cobra.Command { return newInterruptCmd(s) }},

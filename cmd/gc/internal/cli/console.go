@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
@@ -139,6 +140,18 @@ func (c *Console) ReadMessage() (string, error) {
 		return "", Fail(ExitUsage, "write it to a file and nudge the path", "the text has more than %d bytes", maxMessage)
 	}
 	return string(text), nil
+}
+
+// Message takes a message from the arguments [TEXT|-]. If stdin, it is on standard input:
+// see [Console.ReadMessage].
+func (c *Console) Message(cmd *cobra.Command, args []string) (text string, stdin bool, err error) {
+	switch {
+	case len(args) == 0 && c.Interactive():
+		return "", false, UsageError(cmd, "requires text, as an argument or on standard input")
+	case len(args) == 0 || args[0] == "-":
+		return "", true, nil
+	}
+	return args[0], false, nil
 }
 
 // ColorMode is the value of --color.

@@ -1,4 +1,8 @@
-package main
+// Package mailcmd is gc mail: letters between the agents of a city.
+//
+// It parses and prints; the city's controller keeps the letters. cmd/gc adds [New] to the
+// command tree.
+package mailcmd
 
 import (
 	"cmp"
@@ -17,7 +21,29 @@ import (
 	"gascity.dev/gc/internal/mail"
 )
 
-func newMailCmd(a *app) *cobra.Command {
+// City is the city that a command is about.
+type City interface {
+	// Dir returns its directory.
+	Dir() (string, error)
+	// Post connects to its controller, and adds to a query which session asks.
+	Post(q cityapi.MailQuery) (*cityapi.Client, cityapi.MailQuery, error)
+	// Away reports whether it is on another machine than the session of the command.
+	Away() bool
+	// SayAway puts a message to it into the outbox of this machine and prints the receipt.
+	SayAway(ctx context.Context, m cityapi.Message, asJSON bool) error
+	// CompleteAgents completes the names of its agents.
+	CompleteAgents(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
+}
+
+// commands is what the commands share.
+type commands struct {
+	*cli.Console
+	city City
+}
+
+// New returns gc mail.
+func New(c *cli.Console, city City) *cobra.Command {
+	a := &commands{c, city}
 	return a.Group("mail", "Send mail between agents",
 		`Letters stay in the city until they are marked as done, over restarts of agents and
 controller. An agent with new mail is told once, by one line that is typed when it is idle
@@ -30,31 +56,32 @@ Inside a session the commands are about its agent's mail.`, `
 		gc mail read
 		gc mail ack 12`,
 		[]cli.Entry{
-			{Name: "send", Make: func() *cobra.Command { return newMailSendCmd(a) }},
-			{Name: "list", Make: func() *cobra.Command { return newMailListCmd(a) }},
-			{Name: "read", Make: func() *cobra.Command { return newMailReadCmd(a) }},
-			{Name: "ack", Make: func() *cobra.Command { return newMailAckCmd(a) }},
+			{Name: "send", Make: func() *cobra.Command { return newSendCmd(a) }},
+			{Name: "list", Make: func() *cobra.Command { return newListCmd(a) }},
+			{Name: "read", Make: func() *cobra.Command { return newReadCmd(a) }},
+			{Name: "ack", Make: func() *cobra.Command { return newAckCmd(a) }},
 		})
 }
 
-type mailSendOptions struct {
-	nudgeOptions
-	to, subject, id string
+type sendOptions struct {
+	to, subject, id, text string
+	stdin, json           bool
 }
 
-func newMailSendCmd(a *app) *cobra.Command {
-	var o mailSendOptions
+func newSendCmd(a *commands) *cobra.Command {
+	var o sendOptions
 	cmd := &cobra.Command{
 		Use:               "send AGENT|POOL|RIG [TEXT|-]",
 		Short:             "Send a letter",
 		Args:              cli.Between(1, 2),
-		ValidArgsFunction: a.city.completeEveryAgent,
+		ValidArgsFunction: a.city.CompleteAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.to = args[0]
-			if err := o.takeText(cmd, a, args[1:]); err != nil {
+			var err error
+			if o.text, o.stdin, err = a.Message(cmd, args[1:]); err != nil {
 				return err
 			}
-			return runMailSend(cmd.Context(), a, o)
+			o.to = args[0]
+			return runSend(cmd.Context(), a, o)
 		},
 	}
 	f := cmd.Flags()
@@ -69,7 +96,7 @@ reaches every agent of the rig, each for itself. The text has at most 1 MiB.`, `
 		cli.Statuses{cli.ExitUsage: "wrong usage, or a bad letter", cli.ExitNotFound: "no such agent, pool, rig, city or controller"})
 }
 
-func runMailSend(ctx context.Context, a *app, o mailSendOptions) error {
+func runSend(ctx context.Context, a *commands, o sendOptions) error {
 	if o.stdin {
 		text, err := a.ReadMessage()
 		if err != nil {
@@ -81,10 +108,10 @@ func runMailSend(ctx context.Context, a *app, o mailSendOptions) error {
 	if err := mail.Check(r.ID, r.Subject, r.Text); err != nil {
 		return cli.Fail(cli.ExitUsage, "", "%v", err)
 	}
-	if a.city.away() {
-		return a.sayAway(ctx, cityapi.Message{Kind: cityapi.MessageMail, Mail: &r}, o.json)
+	if a.city.Away() {
+		return a.city.SayAway(ctx, cityapi.Message{Kind: cityapi.MessageMail, Mail: &r}, o.json)
 	}
-	dir, err := a.city.dir()
+	dir, err := a.city.Dir()
 	if err != nil {
 		return err
 	}
@@ -100,23 +127,23 @@ func runMailSend(ctx context.Context, a *app, o mailSendOptions) error {
 	return err
 }
 
-type mailListOptions struct {
+type listOptions struct {
 	agent             string
 	all, unread, json bool
 }
 
-func newMailListCmd(a *app) *cobra.Command {
-	var o mailListOptions
+func newListCmd(a *commands) *cobra.Command {
+	var o listOptions
 	cmd := &cobra.Command{
 		Use:               "list [AGENT]",
 		Short:             "List letters",
 		Args:              cli.Between(0, 1),
-		ValidArgsFunction: a.city.completeEveryAgent,
+		ValidArgsFunction: a.city.CompleteAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				o.agent = args[0]
 			}
-			return runMailList(cmd.Context(), a, o)
+			return runList(cmd.Context(), a, o)
 		},
 	}
 	f := cmd.Flags()
@@ -130,23 +157,8 @@ city. Listing does not mark a letter as read.`, `
 		gc mail list worker --unread --json`, cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
 }
 
-// post connects to the controller, with the query's agent.
-func (a *app) post(q cityapi.MailQuery) (*cityapi.Client, cityapi.MailQuery, error) {
-	c, _, err := a.city.controller()
-	if err != nil {
-		return nil, q, err
-	}
-	dir, err := a.city.dir()
-	if err != nil {
-		_ = c.Close()
-		return nil, q, err
-	}
-	q.InsideRequest = cityapi.SelfIn(dir, os.Getenv)
-	return c, q, nil
-}
-
-func runMailList(ctx context.Context, a *app, o mailListOptions) error {
-	c, q, err := a.post(cityapi.MailQuery{Of: o.agent, All: o.all, Unread: o.unread})
+func runList(ctx context.Context, a *commands, o listOptions) error {
+	c, q, err := a.city.Post(cityapi.MailQuery{Of: o.agent, All: o.all, Unread: o.unread})
 	if err != nil {
 		return err
 	}
@@ -166,12 +178,12 @@ func runMailList(ctx context.Context, a *app, o mailListOptions) error {
 	t := a.Table(cli.Listing{})
 	t.Add("ID", "STATE", "AGE", "FROM", "TO", "BYTES", "SUBJECT")
 	for _, l := range list {
-		t.Add(mail.ShortID(l.ID), mailState(l), display.Ago(l.Sent, now), l.From, l.To.Name, fmt.Sprint(l.Size), cmp.Or(l.Subject, "-"))
+		t.Add(mail.ShortID(l.ID), stateOf(l), display.Ago(l.Sent, now), l.From, l.To.Name, fmt.Sprint(l.Size), cmp.Or(l.Subject, "-"))
 	}
 	return t.Print(a.Out)
 }
 
-func mailState(l cityapi.Mail) string {
+func stateOf(l cityapi.Mail) string {
 	switch {
 	case l.Done:
 		return "done"
@@ -183,14 +195,14 @@ func mailState(l cityapi.Mail) string {
 	return "sent"
 }
 
-func newMailReadCmd(a *app) *cobra.Command {
+func newReadCmd(a *commands) *cobra.Command {
 	var agent string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "read [ID...]",
 		Short: "Print letters, by default the unread ones, and mark them as read",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runMailRead(cmd.Context(), a, cityapi.MailQuery{Of: agent, IDs: args}, asJSON)
+			return runRead(cmd.Context(), a, cityapi.MailQuery{Of: agent, IDs: args}, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&agent, "agent", "", "outside sessions: the letters of this `AGENT`")
@@ -203,8 +215,8 @@ marks its letters as read: outside sessions nothing changes.`, `
 		gc mail read --agent worker`, cli.Statuses{cli.ExitNotFound: "no such letter, agent, city or controller"})
 }
 
-func runMailRead(ctx context.Context, a *app, q cityapi.MailQuery, asJSON bool) error {
-	c, q, err := a.post(q)
+func runRead(ctx context.Context, a *commands, q cityapi.MailQuery, asJSON bool) error {
+	c, q, err := a.city.Post(q)
 	if err != nil {
 		return err
 	}
@@ -231,7 +243,7 @@ func runMailRead(ctx context.Context, a *app, q cityapi.MailQuery, asJSON bool) 
 }
 
 // printLetter prints a letter so that its text cannot pass for another letter.
-func printLetter(a *app, l cityapi.Mail) error {
+func printLetter(a *commands, l cityapi.Mail) error {
 	head := fmt.Sprintf("letter %s from %s to %s %s, %s", mail.ShortID(l.ID), l.From, l.To.Kind, l.To.Name, l.Sent.Local().Format(time.DateTime))
 	if l.Subject != "" {
 		head += fmt.Sprintf(", subject: %s", l.Subject)
@@ -241,17 +253,17 @@ func printLetter(a *app, l cityapi.Mail) error {
 	return err
 }
 
-func newMailAckCmd(a *app) *cobra.Command {
+func newAckCmd(a *commands) *cobra.Command {
 	var agent string
 	cmd := &cobra.Command{
 		Use:   "ack ID...",
 		Short: "Mark letters as done",
 		Args:  cli.Between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if agent == "" && a.city.away() {
-				return a.sayAway(cmd.Context(), cityapi.Message{Kind: cityapi.MessageMailAck, Ack: args}, false)
+			if agent == "" && a.city.Away() {
+				return a.city.SayAway(cmd.Context(), cityapi.Message{Kind: cityapi.MessageMailAck, Ack: args}, false)
 			}
-			c, q, err := a.post(cityapi.MailQuery{Of: agent, IDs: args})
+			c, q, err := a.city.Post(cityapi.MailQuery{Of: agent, IDs: args})
 			if err != nil {
 				return err
 			}

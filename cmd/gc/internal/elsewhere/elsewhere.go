@@ -1,10 +1,14 @@
-package main
+// Package elsewhere is what a controller uses of a city's other machines, over the streams
+// that it holds: their outboxes, and their background commands beside those of this machine.
+//
+// It makes no stream and starts no multiplexer. The command that runs the controller passes
+// [Machines] to it.
+package elsewhere
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -14,34 +18,37 @@ import (
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
-	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/outbox"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/client"
 )
 
-// elsewhere is what a controller uses of a city's other machines, over the streams that it
-// holds: their outboxes, and their background commands beside those of this machine.
-type elsewhere struct {
+// Machines are the other machines of a city. It belongs to one goroutine; what it returns
+// may be used by others.
+type Machines struct {
 	providers *backend.Set
 	boxes     map[string]*away.Outbox // by machine
 	commands  everyMux
 }
 
-func newElsewhere(providers *backend.Set) *elsewhere {
-	return &elsewhere{providers: providers, boxes: map[string]*away.Outbox{}, commands: everyMux{muxes: []controller.Background{&commands{}}}}
+// New returns the machines of a city that runs with these providers.
+func New(providers *backend.Set) *Machines {
+	return &Machines{providers: providers, boxes: map[string]*away.Outbox{}, commands: everyMux{muxes: []controller.Background{&commands{}}}}
 }
 
-// outboxes implements controller.Options.Outboxes.
-func (e *elsewhere) outboxes(city *config.City) []outbox.Outbox {
+// Commands returns the background commands of this machine and of the others.
+func (ms *Machines) Commands() controller.Background { return &ms.commands }
+
+// Outboxes implements controller.Options.Outboxes.
+func (ms *Machines) Outboxes(city *config.City) []outbox.Outbox {
 	var list []outbox.Outbox
 	for _, machine := range backend.Hosts(city) {
-		box := e.boxes[machine]
+		box := ms.boxes[machine]
 		if box == nil {
-			dial := func(ctx context.Context) (*client.Client, error) { return e.providers.MuxOn(ctx, machine) }
+			dial := func(ctx context.Context) (*client.Client, error) { return ms.providers.MuxOn(ctx, machine) }
 			box = &away.Outbox{Machine: machine, Dial: dial}
-			e.boxes[machine] = box
-			e.commands.add(&commands{dial: dial})
+			ms.boxes[machine] = box
+			ms.commands.add(&commands{dial: dial})
 		}
 		list = append(list, box)
 	}
@@ -167,15 +174,4 @@ func (e *everyMux) Settle(ctx context.Context, batch string, state process.Deliv
 		e.mu.Unlock()
 	}
 	return err
-}
-
-// throughController opens the stream to another machine through the controller of a city,
-// which holds one. It is not there while no controller runs, or one that is too old or does
-// not answer.
-func throughController(ctx context.Context, city, host string) (io.ReadWriteCloser, error) {
-	rw, err := cityapi.Stream(ctx, city, host)
-	if err != nil {
-		return nil, ctx.Err()
-	}
-	return rw, nil
 }

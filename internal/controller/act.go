@@ -9,6 +9,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
@@ -133,7 +134,7 @@ func (sp *stops) drain(ag *agentState, why string, limit time.Duration) {
 	sp.ops.Go(func() {
 		err := setMeta(sp.ops.ctx, sp.p, name, map[string]string{agent.MetaDrain: strconv.FormatInt(now.Unix(), 10)})
 		if err == nil {
-			_, err = ask(sp.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, sp.p.Interrupt(ctx, name) })
+			_, err = query.Ask(sp.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, sp.p.Interrupt(ctx, name) })
 		}
 		if errors.Is(err, runtime.ErrUnsupported) {
 			err = nil // the mark alone must do
@@ -153,7 +154,7 @@ func (sp *stops) undrain(ag *agentState) {
 	sp.noteAgent(ag, api.EventDrainCancelled, plan.WhyWanted, "")
 	name := ag.seen.Session
 	sp.ops.Go(func() {
-		_, err := ask(sp.ops.ctx, func(ctx context.Context) (struct{}, error) {
+		_, err := query.Ask(sp.ops.ctx, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, errors.Join(sp.p.RemoveMeta(ctx, name, agent.MetaDrain), sp.p.RemoveMeta(ctx, name, agent.MetaDrainAck))
 		})
 		sp.post(func() {
@@ -254,7 +255,7 @@ func (ob *observer) remark(ag *agentState) {
 	r, spec, name := &ag.seen.Record, ag.spec, ag.seen.Session
 	inst := agent.Instance{ID: r.ID, Epoch: r.Epoch, Token: r.Token}
 	ob.ops.Go(func() {
-		_, err := ask(ob.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, spec.Mark(ctx, ob.p, inst) })
+		_, err := query.Ask(ob.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, spec.Mark(ctx, ob.p, inst) })
 		ob.post(func() {
 			if err == nil {
 				ag.seen.Hashes = spec.Hashes
@@ -265,7 +266,7 @@ func (ob *observer) remark(ag *agentState) {
 }
 
 func setMeta(ctx context.Context, p runtime.Provider, name string, kv map[string]string) error {
-	_, err := ask(ctx, func(ctx context.Context) (struct{}, error) {
+	_, err := query.Ask(ctx, func(ctx context.Context) (struct{}, error) {
 		for k, v := range kv {
 			if err := p.SetMeta(ctx, name, k, v); err != nil {
 				return struct{}{}, err

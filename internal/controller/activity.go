@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"strings"
 	"sync"
@@ -10,6 +9,7 @@ import (
 
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
@@ -41,7 +41,7 @@ func activities(ctx context.Context, p runtime.Provider, names []string) map[str
 		if known {
 			return
 		}
-		if a, err := activityOf(ctx, p, names[i]); err == nil {
+		if a, err := query.ActivityOf(ctx, p, names[i]); err == nil {
 			if text, err := p.Peek(ctx, names[i], 1); err == nil {
 				a.Line = strings.TrimSpace(runtime.LastLines(text, 1))
 			}
@@ -51,26 +51,6 @@ func activities(ctx context.Context, p runtime.Provider, names []string) map[str
 		}
 	})
 	return out
-}
-
-// activityOf queries one session.
-func activityOf(ctx context.Context, p runtime.Provider, name string) (runtime.SessionActivity, error) {
-	a := runtime.SessionActivity{Activity: runtime.Activity{State: runtime.ActivityUnknown}}
-	var err error
-	if can, e := runtime.CapabilitiesFor(ctx, p, name); e == nil && can.Activity {
-		if a.Last, err = p.GetLastActivity(ctx, name); err != nil {
-			return a, err
-		}
-	}
-	w, ok := runtime.As[runtime.ActivityProvider](p)
-	if !ok {
-		return a, nil
-	}
-	if a.Activity, err = w.Activity(ctx, name); errors.Is(err, runtime.ErrUnsupported) {
-		a.Activity, err = runtime.Activity{State: runtime.ActivityUnknown}, nil
-	}
-	a.Sources = nil
-	return a, err
 }
 
 // Status returns the status with what the agents are doing now.

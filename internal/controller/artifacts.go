@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/junit"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
@@ -119,7 +120,7 @@ func (a *artifacts) peek(ctx context.Context, session string, lines int) (string
 	if a.absent[session] {
 		return "", nil
 	}
-	text, err := ask(ctx, func(ctx context.Context) (string, error) { return a.p.Peek(ctx, session, lines) })
+	text, err := query.Ask(ctx, func(ctx context.Context) (string, error) { return a.p.Peek(ctx, session, lines) })
 	if errors.Is(err, runtime.ErrSessionNotFound) {
 		return "", nil
 	}

@@ -12,6 +12,7 @@ import (
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
@@ -172,7 +173,7 @@ func (au *audit) changed(ctx context.Context, ag *agentState, name string, was, 
 		return nil
 	}
 	attached := ""
-	if yes, err := ask(ctx, func(ctx context.Context) (bool, error) { return au.p.IsAttached(ctx, name) }); err == nil && yes {
+	if yes, err := query.Ask(ctx, func(ctx context.Context) (bool, error) { return au.p.IsAttached(ctx, name) }); err == nil && yes {
 		attached = "; a terminal is attached"
 	}
 	au.post(func() {

@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
@@ -86,7 +87,7 @@ func (g *goal) blockedTooLong(ctx context.Context, name string, served bool) (ru
 		if _, err := w.WaitFor(ctx, name, []runtime.Condition{{Blocked: true}}); err != nil {
 			return runtime.Activity{}, err
 		}
-		first, err := activityOf(ctx, g.p, name)
+		first, err := query.ActivityOf(ctx, g.p, name)
 		if err != nil {
 			return runtime.Activity{}, err
 		}
@@ -97,7 +98,7 @@ func (g *goal) blockedTooLong(ctx context.Context, name string, served bool) (ru
 		if !stands || first.State != runtime.ActivityBlocked {
 			continue
 		}
-		now, err := activityOf(ctx, g.p, name)
+		now, err := query.ActivityOf(ctx, g.p, name)
 		if err != nil {
 			return runtime.Activity{}, err
 		}
@@ -148,6 +149,6 @@ func sameBlock(a, b runtime.Activity) bool {
 
 // attachedNow reports whether a person is attached to answer.
 func (g *goal) attachedNow(ctx context.Context, name string) bool {
-	attached, err := ask(ctx, func(ctx context.Context) (bool, error) { return g.p.IsAttached(ctx, name) })
+	attached, err := query.Ask(ctx, func(ctx context.Context) (bool, error) { return g.p.IsAttached(ctx, name) })
 	return err == nil && attached
 }

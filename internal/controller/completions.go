@@ -7,6 +7,7 @@ import (
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/internal/delivery"
 	"gascity.dev/gc/internal/process"
 )
@@ -65,7 +66,7 @@ func (co *completions) fetch() {
 	}
 	e.inFlight, e.again = true, false
 	co.ops.Go(func() {
-		list, err := ask(co.ops.ctx, co.o.Background.Away)
+		list, err := query.Ask(co.ops.ctx, co.o.Background.Away)
 		co.post(func() {
 			e.inFlight = false
 			if err == nil {
@@ -120,7 +121,7 @@ func ownBatches(list []process.Delivery, by string) map[string][]string {
 func (co *completions) begin(ag *agentState, own map[string][]string) {
 	ag.typing.busy = true
 	name := ag.seen.Session
-	t := claimer{agent: providerAgent{co.p, name}, b: co.o.Background, session: name, by: co.o.City.Dir}
+	t := claimer{agent: query.Agent{Provider: co.p, Session: name}, b: co.o.Background, session: name, by: co.o.City.Dir}
 	co.ops.Go(func() {
 		done, detail, err := t.deliver(co.ops.ctx, own)
 		co.post(func() {
@@ -142,7 +143,7 @@ func (co *completions) begin(ag *agentState, own map[string][]string) {
 
 // claimer delivers ends to one session, once.
 type claimer struct {
-	agent   providerAgent
+	agent   query.Agent
 	b       Background
 	by      string
 	session string

@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
@@ -76,12 +77,12 @@ func endedEarly(ctx context.Context, p runtime.Provider, spec *agent.Spec, exite
 		case <-ctx.Done():
 			return false
 		}
-		running, err := ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, spec.Session) })
+		running, err := query.Ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, spec.Session) })
 		if err == nil && !running || last {
 			return err == nil && !running
 		}
 		if len(names) > 0 {
-			alive, err := ask(ctx, func(ctx context.Context) (bool, error) { return p.ProcessAlive(ctx, spec.Session, names) })
+			alive, err := query.Ask(ctx, func(ctx context.Context) (bool, error) { return p.ProcessAlive(ctx, spec.Session, names) })
 			if err == nil && alive {
 				return false
 			}

@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
@@ -155,7 +156,7 @@ type environment struct {
 func (e *environment) of(ctx context.Context, scan runtime.ProcessTableScanner, name string) (*runtime.LiveRuntime, error) {
 	e.once.Do(func() {
 		e.live = map[string]runtime.LiveRuntime{}
-		list, err := ask(ctx, func(ctx context.Context) ([]runtime.LiveRuntime, error) { return scan.FindRuntimesBySessionID(ctx, "") })
+		list, err := query.Ask(ctx, func(ctx context.Context) ([]runtime.LiveRuntime, error) { return scan.FindRuntimesBySessionID(ctx, "") })
 		e.err = err
 		for _, r := range list {
 			if (r.City == e.city || e.was != "" && r.City == e.was) && r.Session != "" && r.Tracked {
@@ -210,7 +211,7 @@ func (ob *observer) endStrays(city string, incarnations map[string]bool) {
 	if !ok {
 		return
 	}
-	live, err := ask(ob.ops.ctx, func(ctx context.Context) ([]runtime.LiveRuntime, error) {
+	live, err := query.Ask(ob.ops.ctx, func(ctx context.Context) ([]runtime.LiveRuntime, error) {
 		return scan.FindRuntimesBySessionID(ctx, "")
 	})
 	if err != nil {
@@ -224,7 +225,7 @@ func (ob *observer) endStrays(city string, incarnations map[string]bool) {
 		if r.City != city || !incarnations[r.SessionID] || tracked[r.SessionID] || r.PID == os.Getpid() {
 			continue
 		}
-		_, err := ask(ob.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, scan.TerminateRuntime(ctx, r) })
+		_, err := query.Ask(ob.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, scan.TerminateRuntime(ctx, r) })
 		detail := fmt.Sprintf("process %d of session id %s ran outside of any session: ended", r.PID, r.SessionID)
 		if err != nil {
 			detail = fmt.Sprintf("process %d runs outside of any session: %v", r.PID, err)

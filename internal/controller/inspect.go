@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
@@ -50,7 +51,7 @@ func inspect(ctx context.Context, p runtime.Provider, env *environment, q probe,
 // liveness asks about the process of a listed session; only if it is gone is the
 // session asked for again.
 func liveness(ctx context.Context, p runtime.Provider, q probe) (runtime.Liveness, error) {
-	return ask(ctx, func(ctx context.Context) (runtime.Liveness, error) {
+	return query.Ask(ctx, func(ctx context.Context) (runtime.Liveness, error) {
 		if alive, err := p.ProcessAlive(ctx, q.session, q.names); err == nil && alive {
 			return runtime.Alive, nil
 		}
@@ -70,7 +71,7 @@ func (a *probeResult) details(ctx context.Context, p runtime.Provider) error {
 		a.meta = make(map[string]string, len(keys))
 	}
 	for _, k := range keys {
-		v, err := ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, a.session, k) })
+		v, err := query.Ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, a.session, k) })
 		if err != nil {
 			return err
 		}
@@ -78,12 +79,12 @@ func (a *probeResult) details(ctx context.Context, p runtime.Provider) error {
 	}
 	var err error
 	if a.attach {
-		if a.attached, err = ask(ctx, func(ctx context.Context) (bool, error) { return p.IsAttached(ctx, a.session) }); err != nil {
+		if a.attached, err = query.Ask(ctx, func(ctx context.Context) (bool, error) { return p.IsAttached(ctx, a.session) }); err != nil {
 			return err
 		}
 	}
 	if a.active {
-		activity, e := ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return activityOf(ctx, p, a.session) })
+		activity, e := query.Ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return query.ActivityOf(ctx, p, a.session) })
 		a.activity, err = activity.Last, e
 		a.working = activity.State == runtime.ActivityWorking || activity.State == runtime.ActivityBlocked
 	}
@@ -97,12 +98,12 @@ func lastWords(ctx context.Context, p runtime.Provider, name string) (*runtime.E
 	var screen string
 	together(func() {
 		if r, ok := runtime.As[runtime.ExitReporter](p); ok {
-			if e, err := ask(ctx, func(ctx context.Context) (*runtime.Exit, error) { return r.LastExit(ctx, name) }); err == nil {
+			if e, err := query.Ask(ctx, func(ctx context.Context) (*runtime.Exit, error) { return r.LastExit(ctx, name) }); err == nil {
 				exit = e
 			}
 		}
 	}, func() {
-		if text, err := ask(ctx, func(ctx context.Context) (string, error) { return p.Peek(ctx, name, screenLines) }); err == nil {
+		if text, err := query.Ask(ctx, func(ctx context.Context) (string, error) { return p.Peek(ctx, name, screenLines) }); err == nil {
 			screen = text
 		}
 	})
@@ -132,6 +133,6 @@ func neverRan(ctx context.Context, p runtime.Provider, q probe, exit *runtime.Ex
 	if exit != nil {
 		return exit.Time.Before(q.startedAt)
 	}
-	_, err := ask(ctx, func(ctx context.Context) (*runtime.Exit, error) { return r.LastExit(ctx, q.session) })
+	_, err := query.Ask(ctx, func(ctx context.Context) (*runtime.Exit, error) { return r.LastExit(ctx, q.session) })
 	return errors.Is(err, runtime.ErrSessionNotFound)
 }

@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/internal/delivery"
 	"gascity.dev/gc/internal/mail"
 	"gascity.dev/gc/internal/session"
@@ -218,7 +219,7 @@ func (m *mails) advance(ag *agentState, r mail.Reader, box mail.Box, now time.Ti
 // tell types one notice, or finds out what became of the last one.
 func (m *mails) tell(ag *agentState, r mail.Reader, box mail.Box) {
 	ag.typing.busy = true
-	n := notifier{m: m, reader: r, agent: providerAgent{m.p, ag.seen.Session}, atOnce: ag.spec.Resolved.Mail == config.MailNow}
+	n := notifier{m: m, reader: r, agent: query.Agent{Provider: m.p, Session: ag.seen.Session}, atOnce: ag.spec.Resolved.Mail == config.MailNow}
 	m.ops.Go(func() {
 		state, detail, err := n.deliver(m.ops.ctx, box)
 		m.post(func() {
@@ -259,7 +260,7 @@ func (m *mails) settle(ag *agentState, state delivery.State, detail string) {
 type notifier struct {
 	m      *mails
 	reader mail.Reader
-	agent  providerAgent
+	agent  query.Agent
 	atOnce bool
 }
 

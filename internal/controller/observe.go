@@ -10,13 +10,13 @@ import (
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
 const (
-	queryTimeout = 10 * time.Second // for one question to a backend
-	queryWorkers = 8                // questions at once
-	screenLines  = 40               // of a crash's last screen
+	queryWorkers = 8  // questions at once
+	screenLines  = 40 // of a crash's last screen
 )
 
 // observer finds out what runs. It observes the whole city, one observation at a
@@ -170,7 +170,7 @@ type observation struct {
 
 func observeAll(ctx context.Context, p runtime.Provider, city string, qs []probe, skip map[string]bool) observation {
 	f := observation{running: map[string]bool{}, foreign: map[string]bool{}}
-	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
+	list, err := query.Ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	if err != nil {
 		if !routes(p) && !errors.Is(err, runtime.ErrUnsupported) {
 			f.err = err
@@ -192,7 +192,7 @@ func observeAll(ctx context.Context, p runtime.Provider, city string, qs []probe
 	parallel(len(all), func(i int) {
 		running, err := f.running[all[i].session], error(nil)
 		if f.part != nil && !running { // the list may lack it
-			running, err = ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, all[i].session) })
+			running, err = query.Ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, all[i].session) })
 		}
 		if err != nil {
 			answers[i] = probeResult{probe: all[i], err: err}
@@ -227,7 +227,7 @@ func seenAlive(ctx context.Context, p runtime.Provider, qs []probe, running map[
 	if !ok || len(names) == 0 {
 		return nil
 	}
-	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return many.SeenAlive(ctx, names) })
+	list, err := query.Ask(ctx, func(ctx context.Context) ([]string, error) { return many.SeenAlive(ctx, names) })
 	if err != nil && len(list) == 0 {
 		return nil
 	}
@@ -257,12 +257,6 @@ func parallel(n int, fn func(int)) {
 	}
 	close(next)
 	wg.Wait()
-}
-
-func ask[T any](ctx context.Context, fn func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	return fn(ctx)
 }
 
 // apply takes over the result of an observation.
@@ -339,4 +333,40 @@ func (ob *observer) unreachable(err error) {
 func (ob *observer) poke() {
 	ob.inside = true
 	ob.patrolAll()
+}
+
+// watchPrograms has the backend report when the program of an agent ends but its
+// session does not. Otherwise the patrol finds out.
+func (ob *observer) watchPrograms(now time.Time) {
+	for name, ag := range ob.l.agents.all {
+		s := &ag.seen
+		if ag.watch.program || now.Before(ag.watch.programAt) || ag.op.name != "" || s.Presence != plan.Alive || !s.Owned ||
+			ag.spec == nil || len(ag.spec.Config.ProcessNames) == 0 {
+			continue
+		}
+		ag.watch.program = true
+		names := ag.spec.Config.ProcessNames
+		ob.ops.Go(func() {
+			err := ob.awaitProgramGone(name, names)
+			ob.post(func() {
+				// At most once a patrol, in case the backend's two answers keep
+				// differing.
+				ag.watch.program, ag.watch.programAt = false, time.Now().Add(ob.o.City.Daemon.PatrolInterval)
+				if err == nil && ag.op.name == "" && ag.seen.Presence == plan.Alive {
+					ob.observe()
+				}
+			})
+		})
+	}
+}
+
+func (ob *observer) awaitProgramGone(name string, names []string) error {
+	w, ok, err := runtime.AsFor[runtime.ProgramWatcher](ob.ops.ctx, ob.p, name)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return runtime.ErrUnsupported
+	}
+	return w.AwaitProgramGone(ob.ops.ctx, name, names)
 }

@@ -16,6 +16,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/controller/names"
 	"gascity.dev/gc/internal/controller/outbox"
 	"gascity.dev/gc/runtime"
 )
@@ -109,7 +110,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lk.Close()) }()
-	if err := reconcileNames(ctx, o.City, o.Provider, o.Claims, o.Build); err != nil {
+	if err := names.Reconcile(ctx, o.City, o.Provider, o.Claims, o.Build); err != nil {
 		return err
 	}
 	specs, err := agent.Build(o.City, o.Build)

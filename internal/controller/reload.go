@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/controller/names"
 	"gascity.dev/gc/runtime"
 )
 
@@ -96,7 +97,7 @@ func (cf *configFile) reload() {
 			specs, err = agent.Build(c, build)
 		}
 		if err == nil {
-			if err = reconcileNames(cf.ops.ctx, c, cf.p, claims, build); err == nil {
+			if err = names.Reconcile(cf.ops.ctx, c, cf.p, claims, build); err == nil {
 				specs, err = agent.Build(c, build) // with the names decided
 			}
 		}

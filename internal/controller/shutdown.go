@@ -9,6 +9,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
@@ -86,7 +87,7 @@ func (sd *shutdown) teardown() {
 	if !ok {
 		return
 	}
-	_, err := ask(sd.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, server.TeardownServer(ctx) })
+	_, err := query.Ask(sd.ops.ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, server.TeardownServer(ctx) })
 	if err != nil {
 		sd.logf("the session server was not stopped: %v", err)
 	}

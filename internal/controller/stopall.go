@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
@@ -30,7 +31,7 @@ type target struct {
 // stopOne ends a session unless it is a newer incarnation.
 func stopOne(ctx context.Context, p runtime.Provider, t target) error {
 	if t.token != "" {
-		have, err := ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, t.session, agent.MetaToken) })
+		have, err := query.Ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, t.session, agent.MetaToken) })
 		if err != nil {
 			return fmt.Errorf("stop %s: %w", t.session, err)
 		}
@@ -165,7 +166,7 @@ func bySession(targets []target) map[string]target {
 // forgetGone removes sessions that are not running from left. listed is false if
 // the backend has no complete list, so that each session was queried alone.
 func forgetGone(ctx context.Context, p runtime.Provider, left map[string]target) (listed bool, err error) {
-	list, err := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
+	list, err := query.Ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	if err != nil && !routes(p) && !errors.Is(err, runtime.ErrUnsupported) {
 		return false, err
 	}
@@ -176,7 +177,7 @@ func forgetGone(ctx context.Context, p runtime.Provider, left map[string]target)
 		case err == nil:
 			return true
 		}
-		running, err := ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, name) })
+		running, err := query.Ask(ctx, func(ctx context.Context) (bool, error) { return p.IsRunning(ctx, name) })
 		return err == nil && !running
 	})
 	return err == nil, nil
@@ -189,7 +190,7 @@ func interrupt(ctx context.Context, p runtime.Provider, left map[string]target) 
 	}
 	slices.Sort(list)
 	parallel(len(list), func(i int) {
-		_, _ = ask(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Interrupt(ctx, list[i]) })
+		_, _ = query.Ask(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Interrupt(ctx, list[i]) })
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
@@ -51,7 +52,7 @@ func (sr *starter) followed(ag *agentState, id, name string, after *int) (again 
 		}
 		*after = turn.N
 		var usage *runtime.Usage
-		if a, err := activityOf(ctx, sr.p, name); err == nil {
+		if a, err := query.ActivityOf(ctx, sr.p, name); err == nil {
 			usage = a.Usage
 		}
 		sr.post(func() {
@@ -83,7 +84,7 @@ func (sr *starter) noteConversation(ctx context.Context, ag *agentState, id, nam
 		return err
 	}
 	notice := ""
-	if a, err := activityOf(ctx, sr.p, name); err == nil {
+	if a, err := query.ActivityOf(ctx, sr.p, name); err == nil {
 		notice = a.Notice
 	}
 	sr.post(func() {

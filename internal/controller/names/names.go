@@ -1,4 +1,9 @@
-package controller
+// Package names decides whether a city's id is part of its session names, because another
+// city of this user, or one with running sessions, has the same names.
+//
+// It writes the city's identity and its claim on names; it starts and ends no session. The
+// controller calls [Reconcile] when a city starts and when its name changes.
+package names
 
 import (
 	"context"
@@ -16,10 +21,11 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/controller/query"
 	"gascity.dev/gc/runtime"
 )
 
-// reconcileNames decides whether the city's id is part of its session names,
+// Reconcile decides whether the city's id is part of its session names,
 // because another city owns them. It decides at the first start and after a
 // change of the city's name; the decision stays. The caller holds the city's
 // lock.
@@ -27,7 +33,7 @@ import (
 // claims is the folder in which the cities of this user record which names are
 // theirs; "" = only running sessions count. A failure to write a claim or an
 // identity is ignored: the next start decides.
-func reconcileNames(ctx context.Context, c *config.City, p runtime.Provider, claims string, build agent.BuildOptions) error {
+func Reconcile(ctx context.Context, c *config.City, p runtime.Provider, claims string, build agent.BuildOptions) error {
 	space := agent.NameSpace(c)
 	i, ok := config.ReadIdentity(c.Dir)
 	if !ok {
@@ -66,7 +72,7 @@ func newCityID() string {
 // ownedByAnother reports whether a running session under one of the city's names
 // belongs to another city. Sessions that cannot be queried do not count.
 func ownedByAnother(ctx context.Context, p runtime.Provider, dir string, specs []*agent.Spec) bool {
-	list, _ := ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
+	list, _ := query.Ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	running := map[string]bool{}
 	for _, name := range list {
 		running[name] = true
@@ -76,7 +82,7 @@ func ownedByAnother(ctx context.Context, p runtime.Provider, dir string, specs [
 			if !running[name] {
 				continue
 			}
-			owner, err := ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, name, agent.MetaCityPath) })
+			owner, err := query.Ask(ctx, func(ctx context.Context) (string, error) { return p.GetMeta(ctx, name, agent.MetaCityPath) })
 			if err == nil && owner != "" && owner != dir {
 				return true
 			}

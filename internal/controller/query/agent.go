@@ -1,4 +1,4 @@
-package controller
+package query
 
 import (
 	"context"
@@ -16,13 +16,16 @@ const (
 	quietPoll = 500 * time.Millisecond
 )
 
-// providerAgent is a provider's session as a delivery sees it.
-type providerAgent struct {
-	p       runtime.Provider
-	session string
+// screenLines is how many lines of a screen tell whether it changes.
+const screenLines = 40
+
+// Agent is a session of a provider as a delivery sees it.
+type Agent struct {
+	Provider runtime.Provider
+	Session  string
 }
 
-var _ delivery.Agent = providerAgent{}
+var _ delivery.Agent = Agent{}
 
 // gone translates the provider's error for a session that has ended.
 func gone(err error) error {
@@ -33,8 +36,8 @@ func gone(err error) error {
 }
 
 // Type implements [delivery.Agent].
-func (a providerAgent) Type(ctx context.Context, text string) (delivery.Outcome, error) {
-	r, err := a.p.Nudge(ctx, a.session, runtime.TextContent(text))
+func (a Agent) Type(ctx context.Context, text string) (delivery.Outcome, error) {
+	r, err := a.Provider.Nudge(ctx, a.Session, runtime.TextContent(text))
 	switch {
 	case err != nil:
 		return delivery.Outcome{}, gone(err)
@@ -57,24 +60,24 @@ func joinReceipt(r runtime.Receipt) string {
 }
 
 // Screen implements [delivery.Agent].
-func (a providerAgent) Screen(ctx context.Context, lines int) (string, error) {
-	text, err := ask(ctx, func(ctx context.Context) (string, error) { return a.p.Peek(ctx, a.session, lines) })
+func (a Agent) Screen(ctx context.Context, lines int) (string, error) {
+	text, err := Ask(ctx, func(ctx context.Context) (string, error) { return a.Provider.Peek(ctx, a.Session, lines) })
 	return text, gone(err)
 }
 
 // CursorLine implements [delivery.Agent].
-func (a providerAgent) CursorLine(ctx context.Context) (string, bool, error) {
-	c, ok, err := runtime.AsFor[runtime.CursorLineProvider](ctx, a.p, a.session)
+func (a Agent) CursorLine(ctx context.Context) (string, bool, error) {
+	c, ok, err := runtime.AsFor[runtime.CursorLineProvider](ctx, a.Provider, a.Session)
 	if err != nil || !ok {
 		return "", false, err
 	}
-	line, err := ask(ctx, func(ctx context.Context) (string, error) { return c.CursorLine(ctx, a.session) })
+	line, err := Ask(ctx, func(ctx context.Context) (string, error) { return c.CursorLine(ctx, a.Session) })
 	return line, true, err
 }
 
 // Press implements [delivery.Agent].
-func (a providerAgent) Press(ctx context.Context, key string) error {
-	err := a.p.SendKeys(ctx, a.session, key)
+func (a Agent) Press(ctx context.Context, key string) error {
+	err := a.Provider.SendKeys(ctx, a.Session, key)
 	if errors.Is(err, runtime.ErrUnsupported) {
 		return fmt.Errorf("%w: %w", delivery.ErrNoKeys, err)
 	}
@@ -82,7 +85,7 @@ func (a providerAgent) Press(ctx context.Context, key string) error {
 }
 
 // AwaitIdle implements [delivery.Agent].
-func (a providerAgent) AwaitIdle(ctx context.Context) error {
+func (a Agent) AwaitIdle(ctx context.Context) error {
 	last, since := "", time.Time{}
 	for {
 		busy, now, err := a.output(ctx)
@@ -95,12 +98,12 @@ func (a providerAgent) AwaitIdle(ctx context.Context) error {
 		case time.Since(since) >= quietTime:
 			return nil
 		}
-		w, ok, err := runtime.AsFor[runtime.IdleWaitProvider](ctx, a.p, a.session)
+		w, ok, err := runtime.AsFor[runtime.IdleWaitProvider](ctx, a.Provider, a.Session)
 		if err != nil {
 			return err
 		}
 		if ok {
-			err = w.WaitForIdle(ctx, a.session, quietTime)
+			err = w.WaitForIdle(ctx, a.Session, quietTime)
 			if err == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, runtime.ErrUnsupported) {
 				return err
 			}
@@ -113,8 +116,10 @@ func (a providerAgent) AwaitIdle(ctx context.Context) error {
 
 // output reports whether the agent is working or blocked, and a value that
 // changes with its output: its time or, where that is unknown, the screen.
-func (a providerAgent) output(ctx context.Context) (busy bool, version string, err error) {
-	activity, err := ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return activityOf(ctx, a.p, a.session) })
+func (a Agent) output(ctx context.Context) (busy bool, version string, err error) {
+	activity, err := Ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) {
+		return ActivityOf(ctx, a.Provider, a.Session)
+	})
 	if err != nil {
 		return false, "", err
 	}

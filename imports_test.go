@@ -142,7 +142,7 @@ var arrows = map[string][]string{
 	"cmd/gc":                      {anything},
 	"cmd/gc/internal/sessionop":   {"mux", "mux/api", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree", "internal/clock"},
 	"cmd/gc/internal/away":        {"cmd/gc/internal/cli", "internal/config", "internal/controller/api", "internal/controller/outbox", "mux/api", "mux/client"},
-	"cmd/gc/internal/move":        {"internal/carry", "internal/config", "internal/controller/api"},
+	"cmd/gc/internal/move":        {"internal/carry", "internal/config", "internal/controller/api", "runtime"},
 	"cmd/gc/internal/elsewhere":   {"cmd/gc/internal/away", "cmd/gc/internal/backend", "internal/clock", "internal/config", "internal/controller", "internal/controller/outbox", "internal/process", "mux/api", "mux/client"},
 	"cmd/gc/internal/mailcmd":     {"cmd/gc/internal/cli", "cmd/gc/internal/display", "internal/controller/api", "internal/mail"},
 	"cmd/gc/internal/follow":      {"cmd/gc/internal/display", "mux/api", "internal/clock"},

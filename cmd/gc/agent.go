@@ -17,6 +17,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/carry"
 	"gascity.dev/gc/internal/config"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -248,11 +249,12 @@ func newAgentMoveCmd(a *app) *cobra.Command {
 	f.StringVar(&o.carry, "carry", "", "take the work directory along: git with its history and uncommitted changes, or all files (`git|files`)")
 	_ = cmd.RegisterFlagCompletionFunc("session", completeSessions)
 	_ = cmd.RegisterFlagCompletionFunc("carry", cobra.FixedCompletions([]string{string(move.Git), string(move.Files)}, cobra.ShellCompDirectiveNoFileComp)) // the flags exist
-	return cli.Describe(cmd, `Drains the agent (one interrupt, then at most drift_drain_timeout), sets its session key
-in city.toml and starts it there. work_dir is a path on the machine where the agent runs,
-and is made if it does not exist. With --carry it must have no changes of its own there;
-ignored files stay behind with git, and nothing is deleted where the agent was. On another
-machine it begins a new conversation. If a step fails, it starts again where it was.`, `
+	return cli.Describe(cmd, `Ends the agent, sets its session key in city.toml and starts it there. An idle agent
+ends at once; another is drained (one interrupt, then at most drift_drain_timeout).
+work_dir is a path on the machine where the agent runs, and is made if it does not exist.
+With --carry it must have no changes of its own there; ignored files stay behind with git,
+and nothing is deleted where the agent was. On another machine it begins a new
+conversation. If a step fails, it starts again where it was.`, `
 		gc agent move worker --session ssh://build.example --work-dir /home/me/project --carry git
 		gc agent move worker --session native --work-dir project`,
 		cli.Statuses{cli.ExitFailure: "failure: the agent is where it was", cli.ExitNotFound: "no such agent, city or controller", cli.ExitCannotTell: ""})
@@ -286,6 +288,9 @@ func runAgentMove(ctx context.Context, a *app, name string, o agentMoveOptions) 
 		return err
 	}
 	defer c.Close()
+	if err := hostsBoth(ctx, c, spec.Name(), to); err != nil {
+		return err
+	}
 	m := move.Move{
 		City: city, Controller: c, Agent: spec.Name(), Carry: what,
 		From: config.Placement{Session: from, WorkDir: workDirKey(spec)},
@@ -304,6 +309,16 @@ func runAgentMove(ctx context.Context, a *app, name string, o agentMoveOptions) 
 	}
 	_, err = fmt.Fprintf(a.Out, "%s starts on %s\n", display.Line(spec.Name()), display.Line(to))
 	return err
+}
+
+// hostsBoth fails if the running city hosts every agent with one provider, another one.
+func hostsBoth(ctx context.Context, c *cityapi.Client, name, to string) error {
+	st, err := c.Status(ctx)
+	if err != nil || st.SessionProvider == to || backend.IsRouter(st.SessionProvider) {
+		return err
+	}
+	return cli.Fail(cli.ExitFailure, fmt.Sprintf("set session = %q for %s in city.toml, then gc stop and gc start", to, name),
+		"%w: no agent of the running city is elsewhere than on %s", move.ErrStays, st.SessionProvider)
 }
 
 // workDirKey is an agent's own work_dir in city.toml.

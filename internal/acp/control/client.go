@@ -109,7 +109,7 @@ func (c *Client) call(ctx context.Context, r Request) (Reply, error) {
 	case got := <-reply: // it came with the last lines
 		return got, replyError(got)
 	default:
-		return Reply{}, c.lost()
+		return Reply{}, c.lost(ctx)
 	}
 }
 
@@ -127,7 +127,11 @@ func (c *Client) forget(seq int64) {
 	c.mu.Unlock()
 }
 
-func (c *Client) lost() error {
+// lost is why the connection ended; that of ctx, whose end closes it.
+func (c *Client) lost(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
@@ -145,13 +149,10 @@ func (c *Client) send(ctx context.Context, r Request) error {
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
 	_, err = c.conn.Write(b)
 	stop()
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err()
-	}
 	if err != nil { // the reader knows why
 		c.conn.Close()
 		<-c.done
-		return c.lost()
+		return c.lost(ctx)
 	}
 	return nil
 }
@@ -186,7 +187,7 @@ func (c *Client) Watch(ctx context.Context, f func(State)) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.done:
-		return c.lost()
+		return c.lost(ctx)
 	}
 }
 

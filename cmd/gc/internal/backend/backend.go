@@ -301,7 +301,7 @@ func WithSelf(env []string) []string {
 // name different ones, else that of the city.
 func SelectedIn(city *config.City) Choice {
 	c := Selected(city.Session.Provider)
-	if c.Origin == FromEnv || isRouter(c.Name) {
+	if c.Origin == FromEnv || IsRouter(c.Name) {
 		return c
 	}
 	for i := range city.Agents {
@@ -390,7 +390,8 @@ const (
 	hybridProvider = "hybrid"
 )
 
-func isRouter(name string) bool { return name == autoProvider || name == hybridProvider }
+// IsRouter reports whether a provider chooses one of several for each session.
+func IsRouter(name string) bool { return name == autoProvider || name == hybridProvider }
 
 // newAuto hosts each agent with the provider in its session key, else in [session]
 // provider, else native. If the config cannot be read, sessions are looked for in
@@ -399,7 +400,7 @@ func (s *Set) newAuto(dir string) (runtime.Provider, error) {
 	home, others := Default, leftProviders(dir)
 	origin := map[string]string{}
 	if city, err := config.Load(dir); dir != "" && err == nil {
-		if p := city.Session.Provider; p != "" && !isRouter(p) {
+		if p := city.Session.Provider; p != "" && !IsRouter(p) {
 			home, origin[p] = p, "[session] provider"
 		}
 		for i := range city.Agents {

@@ -1,7 +1,7 @@
 // Package move moves an agent of a running city to another session provider: another
 // machine, or back to this one.
 //
-// The agent is drained first and starts again last: it never runs in two places. When a
+// The agent ends first and starts again last: it never runs in two places. When a
 // step fails, city.toml is as it was, and the agent starts where it ran. The package
 // changes one key of city.toml and, when asked, the other work directory; nothing is
 // deleted where the agent was. cmd/gc makes one for gc agent move.
@@ -11,17 +11,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gascity.dev/gc/internal/carry"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/runtime"
 )
 
 // Controller is the part of a city's controller that a move needs.
 type Controller interface {
 	Status(ctx context.Context) (cityapi.Status, error)
 	Events(ctx context.Context, after uint64, follow bool, fn func(cityapi.Event) error) error
+	StopAgents(ctx context.Context, agents ...string) error
+	Resume(ctx context.Context, agents ...string) error
 	Drain(ctx context.Context, agents ...string) error
 	Undrain(ctx context.Context, agents ...string) error
 	Reload(ctx context.Context) error
@@ -49,6 +53,8 @@ type Move struct {
 	Place func(ctx context.Context, p config.Placement) (carry.Place, error)
 	// Say reports the next step; may be nil.
 	Say func(step string)
+
+	start func(ctx context.Context, agents ...string) error // ends what keeps the agent down; nil: a person suspended it
 }
 
 // ErrStays means that the agent was not moved. It runs, or will run, where it was.
@@ -60,8 +66,7 @@ func (m *Move) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStays, err)
 	}
-	m.say("waiting until " + m.Agent + " has ended")
-	if err := m.drain(ctx); err != nil {
+	if err := m.end(ctx); err != nil {
 		return m.back(ctx, err)
 	}
 	if err := m.carry(ctx, from, to); err != nil {
@@ -70,7 +75,7 @@ func (m *Move) Run(ctx context.Context) error {
 	if err := m.settle(ctx); err != nil {
 		return m.back(ctx, err)
 	}
-	return m.Controller.Undrain(ctx, m.Agent)
+	return m.again(ctx)
 }
 
 func (m *Move) say(step string) {
@@ -89,15 +94,25 @@ func (m *Move) places(ctx context.Context) (to, from carry.Place, err error) {
 	return to, from, err
 }
 
-// drain ends the agent and waits for its end.
-func (m *Move) drain(ctx context.Context) error {
+// end ends the agent and waits for its end. One that is idle has nothing to finish.
+func (m *Move) end(ctx context.Context) error {
 	st, err := m.Controller.Status(ctx)
 	if err != nil {
 		return err
 	}
-	if err := m.Controller.Drain(ctx, m.Agent); err != nil {
-		return err
+	i := slices.IndexFunc(st.Agents, func(ag cityapi.AgentStatus) bool { return ag.Name == m.Agent })
+	switch {
+	case i >= 0 && st.Agents[i].SuspendedBy == cityapi.ByAgent:
+	case i >= 0 && st.Agents[i].Activity == runtime.ActivityIdle:
+		m.start = m.Controller.Resume
+		return m.Controller.StopAgents(ctx, m.Agent)
+	default:
+		m.start = m.Controller.Undrain
+		if err := m.Controller.Drain(ctx, m.Agent); err != nil {
+			return err
+		}
 	}
+	m.say("waiting until " + m.Agent + " has ended")
 	for seq := st.Seq; ; {
 		if down, err := m.isDown(ctx); down || err != nil {
 			return err
@@ -106,6 +121,14 @@ func (m *Move) drain(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// again lets the agent start.
+func (m *Move) again(ctx context.Context) error {
+	if m.start == nil {
+		return nil
+	}
+	return m.start(ctx, m.Agent)
 }
 
 // isDown reports whether the agent has ended and is held down.
@@ -191,7 +214,7 @@ func (m *Move) written() (p config.Placement) {
 
 // back starts the agent where it was.
 func (m *Move) back(ctx context.Context, why error) error {
-	if err := m.Controller.Undrain(context.WithoutCancel(ctx), m.Agent); err != nil {
+	if err := m.again(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("%w: %w; and cannot start it again: %w", ErrStays, why, err)
 	}
 	return fmt.Errorf("%w: %w", ErrStays, why)

@@ -13,17 +13,38 @@ import (
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/spawn"
+	"gascity.dev/gc/runtime"
 )
 
 // fake is a controller with the agent a, which ends one event after its drain.
 type fake struct {
 	calls   []string
 	state   cityapi.State
+	idle    bool
+	held    bool  // suspended by a person
 	refuses error // Reload's
 }
 
 func (f *fake) Status(context.Context) (cityapi.Status, error) {
-	return cityapi.Status{Seq: 1, Agents: []cityapi.AgentStatus{{Name: "a", State: f.state, Error: "its machine is away"}}}, nil
+	ag := cityapi.AgentStatus{Name: "a", State: f.state, Error: "its machine is away"}
+	if f.idle {
+		ag.Activity = runtime.ActivityIdle
+	}
+	if f.held {
+		ag.SuspendedBy = cityapi.ByAgent
+	}
+	return cityapi.Status{Seq: 1, Agents: []cityapi.AgentStatus{ag}}, nil
+}
+
+func (f *fake) StopAgents(_ context.Context, agents ...string) error {
+	f.calls = append(f.calls, "stop "+agents[0])
+	f.state = cityapi.StateStopped
+	return nil
+}
+
+func (f *fake) Resume(_ context.Context, agents ...string) error {
+	f.calls = append(f.calls, "resume "+agents[0])
+	return nil
 }
 
 func (f *fake) Events(_ context.Context, after uint64, _ bool, fn func(cityapi.Event) error) error {
@@ -104,6 +125,27 @@ func TestMove(t *testing.T) {
 	for _, dir := range []string{from, to} {
 		if b, err := os.ReadFile(filepath.Join(dir, "work")); err != nil || string(b) != "x" {
 			t.Errorf("%s: %q, %v", dir, b, err)
+		}
+	}
+}
+
+// TestEnds: an agent that is idle is not waited for, and one that a person suspended stays
+// down.
+func TestEnds(t *testing.T) {
+	for _, c := range []struct {
+		f    fake
+		want []string
+	}{
+		{fake{state: cityapi.StateRunning, idle: true}, []string{"stop a", "reload", "resume a"}},
+		{fake{state: cityapi.StateSuspended, held: true}, []string{"reload"}},
+		{fake{state: cityapi.StateStopped}, []string{"drain a", "reload", "undrain a"}},
+	} {
+		m, _, _ := newMove(t, &c.f)
+		if err := m.Run(t.Context()); err != nil {
+			t.Errorf("%q: %v", c.want, err)
+		}
+		if !slices.Equal(c.f.calls, c.want) {
+			t.Errorf("%q, want %q", c.f.calls, c.want)
 		}
 	}
 }

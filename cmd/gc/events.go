@@ -72,9 +72,9 @@ foreign, nudge (with its receipt), wait, command, acp.turn, status (idle, workin
 blocked, done, error), question (asked, or gone without a known answer), answered,
 interrupted, mail (sent, told, done), outbox.
 
-Who did something is told as far as the multiplexer can prove it by the process that
-asked: agent NAME, session NAME, terminal pts/N, controller, multiplexer, else unknown.
-What is done while the controller does not run is not recorded.`, `
+An event names who caused it, as far as the multiplexer can prove it by the process that
+asked: agent NAME, session NAME, terminal pts/N, controller or multiplexer, otherwise
+unknown. While the controller does not run, nothing is recorded.`, `
 		gc events -n 20
 		gc events --agent worker --since 1h --kind question,answered,nudge
 		gc events --follow worker

@@ -134,7 +134,7 @@ func (s *server) addMail(m *mcp.Server, reads *mcp.ToolAnnotations) {
 	no := false
 	adds := &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no}
 	mcp.AddTool(m, &mcp.Tool{
-		Name: "mail_send", Annotations: adds, Description: "Send a letter to another agent of your city, to a pool or to a rig. It is kept until it is done; its recipient is told once.",
+		Name: "mail_send", Annotations: adds, Description: "Send a letter to another agent of your city, to a pool or to a rig. It is kept until it is marked as done; its recipient gets one notice.",
 	}, s.mailSend)
 	mcp.AddTool(m, &mcp.Tool{
 		Name: "mail_list", Annotations: reads, Description: "List your letters that are not done, without their texts.",

@@ -45,11 +45,11 @@ type commands struct {
 func New(c *cli.Console, city City) *cobra.Command {
 	a := &commands{c, city}
 	return a.Group("mail", "Send mail between agents",
-		`Letters stay in the city until they are marked as done, over restarts of agents and
-controller. An agent with new mail is told once, by one line that is typed when it is idle
-(mail = "now", "idle" or "never" in city.toml, for an agent, in [agent_defaults] or
-[workspace]); one that does not run is told after its start. Who sent a letter is proved
-by the session it was sent from, not by its text.
+		`Letters stay in the city until they are marked as done; they survive restarts of agents
+and of the controller. An agent with new mail gets one notice, a line that is typed when
+the agent is idle (mail = "now", "idle" or "never" in city.toml, for an agent, in
+[agent_defaults] or [workspace]); an agent that is down gets it after its start. The
+session that sent a letter proves its sender; the text proves nothing.
 
 Inside a session the commands are about its agent's mail.`, `
 		gc mail send reviewer 'please look at branch fix-7' --subject review

@@ -1,6 +1,6 @@
 package config
 
-// When an agent is told about new mail: the key mail of [workspace], [agent_defaults]
+// When an agent gets the notice of new mail: the key mail of [workspace], [agent_defaults]
 // and agents.
 const (
 	MailNow   = "now"   // at once, even while it works

@@ -96,7 +96,7 @@ type Resolved struct {
 	IdleTimeout        time.Duration
 	DependsOn          []string // qualified
 	WakeMode           string
-	Mail               string // when it is told about new mail
+	Mail               string // when it gets the notice of new mail
 	Attach             bool
 	Limits             Limits
 	Pool               *Pool // nil for an agent that is not a pool

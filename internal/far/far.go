@@ -102,8 +102,7 @@ type Facts struct {
 	MuxError    string `json:"mux_error,omitempty"` // why the mux could not be asked
 }
 
-// texts is a list of strings of which each may hold any bytes: one that is not UTF-8 is
-// {"base64":…}.
+// texts is a list of strings, each of any bytes: one that is not UTF-8 is {"base64":…}.
 type texts []string
 
 type anyBytes struct {

@@ -1,7 +1,7 @@
 // Package mail is the mail between the agents of a city: letters, who has read
-// them, and what each agent has been told about.
+// them, and which of them were announced to each agent.
 //
-// Its invariant: an agent is told about a letter once. It does no I/O and has no
+// Its invariant: a letter is announced to an agent once. It does no I/O and has no
 // clock: internal/session keeps its records in city.db, and the controller calls
 // it to decide and stores what changed.
 package mail

@@ -11,10 +11,10 @@ import (
 // still be there, by id, with the time.
 var taken = store.NewBucket[time.Time]("taken")
 
-// keepTaken is for how long an id is kept of which it is never heard that it is deleted
-// in its outbox. A machine may be off for weeks and come back with the message; one that
-// stays away for a season does not come back. There is at most one such id for each loss
-// of a machine, so even years of them would be small.
+// keepTaken is how long an id is kept if its outbox never confirms that it deleted the
+// message. A machine may be off for weeks and come back with the message; one that stays
+// away for a season does not come back. Each loss of a machine leaves at most one such id,
+// so even years of them are small.
 const keepTaken = 90 * 24 * time.Hour
 
 // Taken returns the ids of messages that were applied and not forgotten. It forgets those

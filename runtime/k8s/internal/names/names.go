@@ -47,7 +47,7 @@ type Session struct {
 	Agent       string // the agent's name, any text; may be empty
 }
 
-// Pod returns the name of a session's pod. It depends on nothing but the city and the
+// Pod returns the name of a session's pod. It depends only on the city and the
 // session's name, so that creating the pod is the lock of the session.
 func Pod(city, session string) string {
 	hash := digest(city, session)[:10]

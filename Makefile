@@ -123,7 +123,7 @@ e2e-k8s: build ## a real Kubernetes node (root; containerd, runc, containernetwo
 
 .PHONY: soak
 soak: build ## long-running tests: kills of the server and of controllers, 10,000 nudges from eight writers, 200 MB of every hostile output (minutes)
-	GC_SOAK=1 GC_SOAK_KILLS=200 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m -v -run '^(TestSoak|TestControllerKilled|TestFarAgentIsHeardOnce|Test(Questions|Messages)OutliveKills)' ./test
+	GC_SOAK=1 GC_SOAK_KILLS=200 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m -v -run '^(TestSoak|TestControllerKilled|TestFarAgentIsHeardOnce|TestFarCommandsWakeOnce|Test(Questions|Messages)OutliveKills)' ./test
 	GC_SOAK=1 GC_SOAK_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run '^(TestScale|TestNoByteIsLost|TestHostileOutput)' ./mux/server
 	GC_SOAK=1 $(GO) test -count=1 -timeout 30m -v -run '^TestHostileOutput' ./vt
 	GC_SOAK=1 $(GO) test -count=1 -timeout 30m -v -run '^TestFloods' ./internal/acp/host

@@ -257,8 +257,8 @@ func BenchmarkFarIdle(b *testing.B) {
 	ssh, relays := w.carriers(controller)
 	w.atRest(controller, there.Server.PID)
 	for b.Loop() {
-		// The median of three: a short while after the start every agent is found idle,
-		// and every now and then there is a patrol.
+		// Three times, so that one has a patrol: a city's patrol_interval is 30 s. Most
+		// of the time is without one, so the median is judged, and the mean beside it.
 		var busy, busyWay []time.Duration
 		servers, carriers := []int{controller, there.Server.PID, there.Keeper.PID}, slices.Concat(ssh, relays)
 		for range 3 {
@@ -266,21 +266,32 @@ func BenchmarkFarIdle(b *testing.B) {
 			<-time.After(farIdle)
 			busy, busyWay = append(busy, cpu(b, servers...)-before), append(busyWay, cpu(b, carriers...)-beforeWay)
 		}
-		percent := func(d []time.Duration) float64 { return 100 * ratio(median(d), farIdle) }
+		percent := func(d time.Duration) float64 { return 100 * ratio(d, farIdle) }
 		b.Logf("in %v: controller and the server there %v, what carries the stream (%d processes) %v", farIdle, busy, len(carriers), busyWay)
 		judge(b, target{
 			name: fmt.Sprintf("%d far agents: idle CPU of controller and server there", farAgents),
-			gc:   fmt.Sprintf("%.3f %%", percent(busy)), value: percent(busy), unit: "%", must: 0.05,
+			gc:   fmt.Sprintf("%.3f %%", percent(median(busy))), value: percent(median(busy)), unit: "%", must: 0.05,
 		})
 		judge(b, target{
 			name: fmt.Sprintf("%d far agents: idle CPU of ssh, sshd and gc mux dial", farAgents),
-			gc:   fmt.Sprintf("%.3f %%", percent(busyWay)), value: percent(busyWay), unit: "%", must: 0.05,
+			gc:   fmt.Sprintf("%.3f %%", percent(median(busyWay))), value: percent(median(busyWay)), unit: "%", must: 0.05,
+		})
+		judge(b, target{
+			name: fmt.Sprintf("%d far agents: the same of all these, mean of 30 s", farAgents),
+			gc:   fmt.Sprintf("%.3f %%", percent(mean(busy)+mean(busyWay))), value: percent(mean(busy) + mean(busyWay)), unit: "%", must: 0.05,
 		})
 		judge(b, target{
 			name: fmt.Sprintf("%d far agents: ssh processes", farAgents),
 			gc:   fmt.Sprint(len(ssh)), value: float64(len(ssh)), unit: "", must: 1,
 		})
 	}
+}
+
+func mean(all []time.Duration) (sum time.Duration) {
+	for _, d := range all {
+		sum += d
+	}
+	return sum / time.Duration(len(all))
 }
 
 // carriers returns the ssh processes that a controller started, and the processes

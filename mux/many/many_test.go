@@ -357,7 +357,7 @@ func TestStalledLinkIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := dial(t, s, "echo", nil)
+	dial(t, s, "echo", nil)
 	for s.link.received.Load() < 100*12 { // a quiet link is kept: this many bytes are pings
 		if s.Err() != nil {
 			t.Fatalf("a quiet link ended: %v", s.Err())
@@ -373,7 +373,7 @@ func TestStalledLinkIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	c, err = s.Dial(t.Context(), "echo", nil)
+	c, err := s.Dial(t.Context(), "echo", nil)
 	close(link.stalled)
 	if err == nil {
 		_, err = c.Read(make([]byte, 1))

@@ -36,6 +36,7 @@ type Client struct {
 	watched watched
 	cheap   bool        // connections are cheap to open: a server that hangs can be probed
 	silent  atomic.Bool // the last request got no reply: the server was frozen
+	probes  probes
 }
 
 // Idle connections of a client. The server closes those that it received a request
@@ -51,7 +52,10 @@ const host = "mux"
 // newClient returns a client that connects with dial. It reuses first, the connection
 // over which the server was checked; it may be nil.
 func newClient(p api.Paths, first net.Conn, dial func(ctx context.Context) (net.Conn, error)) *Client {
-	c := &Client{paths: p, cheap: p.Dir != "", conns: transport.Transport{Dial: dial, MaxIdle: maxIdle}}
+	c := &Client{
+		paths: p, cheap: p.Dir != "", conns: transport.Transport{Dial: dial, MaxIdle: maxIdle},
+		probes: probes{turn: make(chan struct{}, 1)},
+	}
 	if first != nil {
 		c.conns.Keep(first, firstTime)
 	}
@@ -186,8 +190,35 @@ func isQuick(method, path string) bool {
 	return method == "GET" && !strings.Contains(path, "wait=") && !strings.HasPrefix(path, "/v1/events") && !strings.Contains(path, "/recording") && !strings.HasSuffix(path, "/control")
 }
 
-// probe requests the status, which needs no waiting, on a connection of its own.
+// probeEvery is how long an answer counts: many requests that wait need one probe.
+const probeEvery = alive.Limit / 2
+
+// probes is the state of a client's probes.
+type probes struct {
+	turn     chan struct{} // held while one is under way
+	answered time.Time     // when the last was answered; guarded by turn
+}
+
+// probe returns nil if the server answered lately, or answers now.
 func (c *Client) probe(ctx context.Context) error {
+	select {
+	case c.probes.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.probes.turn }()
+	if at := c.probes.answered; !at.IsZero() && time.Since(at) < probeEvery {
+		return nil
+	}
+	err := c.askStatus(ctx)
+	if err == nil {
+		c.probes.answered = time.Now()
+	}
+	return err
+}
+
+// askStatus requests the status, which needs no waiting, on a connection of its own.
+func (c *Client) askStatus(ctx context.Context) error {
 	one := transport.Transport{Dial: c.conns.Dial}
 	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+host+"/v1/status", nil)
 	if err != nil {

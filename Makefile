@@ -27,16 +27,28 @@ help: ## list the targets
 	  /^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## the static binaries bin/gc and bin/gc-mcp
+build: build-gc build-k8s ## the static binaries bin/gc, bin/gc-mcp, bin/gc-ui and bin/gc-k8s
+
+.PHONY: build-gc
+build-gc: ## bin/gc, bin/gc-mcp and bin/gc-ui alone
 	@mkdir -p bin
 	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gc
 	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN)-mcp ./cmd/gc-mcp
+	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN)-ui ./cmd/gc-ui
+
+# gc-k8s is gc with a client of Kubernetes, which wants HTTP/2.
+.PHONY: build-k8s
+build-k8s: ## bin/gc-k8s alone: what gc executes for agents in pods
+	@mkdir -p bin
+	$(GO) build -trimpath -tags k8s -ldflags '$(LDFLAGS)' -o $(BIN)-k8s ./cmd/gc
 
 .PHONY: install
-install: build ## install gc and gc-mcp below PREFIX (/usr/local), with completions; NAME=gctl installs them as gctl; DESTDIR works
+install: build ## install gc, gc-mcp, gc-ui and gc-k8s below PREFIX (/usr/local), with completions; NAME=gctl installs them as gctl; DESTDIR works
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 $(BIN) '$(DESTDIR)$(PREFIX)/bin/$(NAME)'
 	install -m 755 $(BIN)-mcp '$(DESTDIR)$(PREFIX)/bin/$(NAME)-mcp'
+	install -m 755 $(BIN)-ui '$(DESTDIR)$(PREFIX)/bin/$(NAME)-ui'
+	install -m 755 $(BIN)-k8s '$(DESTDIR)$(PREFIX)/bin/$(NAME)-k8s'
 	install -d '$(DESTDIR)$(PREFIX)/share/bash-completion/completions' '$(DESTDIR)$(PREFIX)/share/zsh/site-functions' '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d'
 	'$(DESTDIR)$(PREFIX)/bin/$(NAME)' completion bash > '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$(NAME)'
 	'$(DESTDIR)$(PREFIX)/bin/$(NAME)' completion zsh > '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$(NAME)'
@@ -46,10 +58,12 @@ install: build ## install gc and gc-mcp below PREFIX (/usr/local), with completi
 dist: ## binaries for every platform and their checksums, in dist/
 	@rm -rf dist && mkdir -p dist
 	@for p in $(PLATFORMS); do \
-	  for c in gc gc-mcp; do \
+	  for c in gc gc-mcp gc-ui; do \
 	    out=dist/$${c}_$(VERSION)_$${p%/*}_$${p#*/}; echo $$out; \
 	    GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $$out ./cmd/$$c; \
 	  done; \
+	  out=dist/gc-k8s_$(VERSION)_$${p%/*}_$${p#*/}; echo $$out; \
+	  GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -tags k8s -ldflags '$(LDFLAGS)' -o $$out ./cmd/gc; \
 	done
 	@cd dist && sha256sum gc* > SHA256SUMS
 
@@ -72,12 +86,14 @@ vet:
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./...
 	$(GO) vet -tags agents ./test/agents
+	$(GO) vet -tags k8s ./cmd/gc/... ./internal/registry
+	$(GO) vet -tags k8s,e2e ./test
 	$(GO) vet -tags k8s,e2e ./internal/testenv/k8snode ./runtime/k8s/...
 
 .PHONY: staticcheck
 staticcheck:
 	$(GO) tool -modfile=tools/go.mod staticcheck -tags e2e,agents ./...
-	$(GO) tool -modfile=tools/go.mod staticcheck -tags e2e,k8s ./internal/testenv/k8snode ./runtime/k8s/...
+	$(GO) tool -modfile=tools/go.mod staticcheck -tags e2e,k8s ./internal/registry ./internal/testenv/k8snode ./runtime/k8s/... ./cmd/gc/... ./test
 
 # The table of imports, the deny-list of cmd/gc, and the limits of files and functions (500 and 80 lines).
 .PHONY: imports
@@ -99,31 +115,52 @@ cross:
 	GOOS=linux GOARCH=arm64 $(GO) build ./...
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
 
+.PHONY: xterm
+xterm: ## fetch the files of xterm.js anew from npm, as internal/web/assets/vendor/PINS lists them
+	internal/web/assets/vendor/fetch.sh
+
 ##@ Test
 
-# Only the race detector needs a C compiler on Linux.
+# Only the race detector needs a C compiler on Linux. The scripts of cmd/gc start gc
+# thousands of times, and client-go is large: with the race detector both are in test-race.
 .PHONY: test
-test: ## every test, with the race detector; no setup
-	@if command -v $${CC:-gcc} >/dev/null; then export CGO_ENABLED=1 GORACE=atexit_sleep_ms=0; race=-race; \
-	else echo 'no C compiler here: testing without the race detector' >&2; race=; fi; \
-	set -x; $(GO) test $$race -timeout 10m ./...; $(GO) test $$race -tags k8s -timeout 10m ./runtime/k8s/...
+test: ## every test, packages with the race detector; no setup
+	@packages=$$($(GO) list ./... | grep -v '/cmd/gc$$'); \
+	if command -v $${CC:-gcc} >/dev/null; then cgo=1 race=-race; \
+	else cgo=0 race=; echo 'no C compiler here: testing without the race detector' >&2; fi; \
+	set -ex; CGO_ENABLED=$$cgo GORACE=atexit_sleep_ms=0 $(GO) test $$race -timeout 10m $$packages; \
+	$(GO) test -timeout 10m ./cmd/gc; $(GO) test -tags k8s -timeout 10m ./runtime/k8s/...
+
+.PHONY: test-race
+test-race: ## what test runs without the race detector, with it (minutes)
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -race -timeout 20m ./cmd/gc
+	CGO_ENABLED=1 $(GO) test -race -tags k8s -timeout 20m ./runtime/k8s/...
 
 .PHONY: e2e
-e2e: build ## real programs compared with tmux (tmux, vim, less, python3; with CI=true a missing one fails)
-	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 10m ./test/...
+e2e: build-gc ## real programs compared with tmux (tmux, vim, less, python3; with CI=true a missing one fails)
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 10m $$($(GO) list -tags e2e ./test/... | grep -v '/test/web$$')
 	$(GO) test -tags e2e -count=1 -run Tmux ./mux/keys ./vt
 
+.PHONY: e2e-web
+e2e-web: build-gc ## gc web in real Chromium (chromium; GC_WEB_PICTURES=DIR writes screenshots)
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 5m ./test/web
+
 .PHONY: e2e-agents
-e2e-agents: build ## real agents from npm without a network, on a terminal and over ACP (AGENT=claude for one, REPORT=docs/agents.md writes the table)
-	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents|ACP)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
+e2e-agents: build-gc ## real agents from npm without a network, on a terminal and over ACP (AGENT=claude for one, REPORT=docs/agents.md writes the table)
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents|Resumed|Stuck|Limited|Team|ACP)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
 
 .PHONY: e2e-k8s
 e2e-k8s: build ## a real Kubernetes node (root; containerd, runc, containernetworking-plugins, busybox-static, iproute2; its first build takes 15 minutes of CPU)
-	$(GO) test -tags k8s,e2e -count=1 -p 1 -timeout 60m ./internal/testenv/k8snode ./runtime/k8s/internal/pods
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags k8s,e2e -count=1 -p 1 -timeout 60m ./internal/testenv/k8snode ./runtime/k8s/internal/podspec ./runtime/k8s/internal/pods ./runtime/k8s
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags k8s,e2e -count=1 -timeout 20m -run '^TestPods$$' ./test
+
+.PHONY: soak-k8s
+soak-k8s: build ## a real node: 2,000 nudges to a pod, with every connection cut during each, and a minute without the API server (see e2e-k8s)
+	GC_SOAK_NUDGES=2000 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags k8s,e2e -count=1 -timeout 60m -v -run '^TestNode$$/^Faults$$/^(Cuts|APIServerAway)$$' ./runtime/k8s
 
 .PHONY: soak
-soak: build ## long-running tests: kills of the server and of controllers, 10,000 nudges from eight writers, 200 MB of every hostile output (minutes)
-	GC_SOAK=1 GC_SOAK_KILLS=200 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m -v -run '^(TestSoak|TestControllerKilled|TestFarAgentIsHeardOnce|TestFarCommandsWakeOnce|Test(Questions|Messages)OutliveKills)' ./test
+soak: build-gc ## long-running tests: kills of the server and of controllers, 10,000 nudges from eight writers, 200 MB of every hostile output (minutes)
+	GC_SOAK=1 GC_SOAK_KILLS=200 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m -v -run '^(TestSoak|TestControllerKilled|TestFarAgentIsHeardOnce|TestFarCommandsWakeOnce|TestNudgesOverCutSSH|TestAttachOverCutSSH|Test(Questions|Messages)OutliveKills)' ./test
 	GC_SOAK=1 GC_SOAK_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run '^(TestScale|TestNoByteIsLost|TestHostileOutput)' ./mux/server
 	GC_SOAK=1 $(GO) test -count=1 -timeout 30m -v -run '^TestHostileOutput' ./vt
 	GC_SOAK=1 $(GO) test -count=1 -timeout 30m -v -run '^TestFloods' ./internal/acp/host
@@ -150,31 +187,42 @@ bench-vt: ## throughput and memory of the terminal engine
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./vt
 
 .PHONY: bench-city
-bench-city: build ## the first hour (default city, stop of 20 shells, the demo), reconcile of 1000 agents, reading a city of 100
+bench-city: build-gc ## the first hour (default city, stop of 20 shells, the demo), reconcile of 1000 agents, reading a city of 100
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkFirstHour$$' -benchtime 5x ./test/bench
 	$(GO) test -run '^$$' -bench '^BenchmarkDemo$$' -benchtime 1x ./test/bench
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./internal/controller
 
 .PHONY: bench-tmux
-bench-tmux: build ## start-up, peek, restart, cities and ingest compared with tmux, in one run
+bench-tmux: build-gc ## start-up, peek, restart, cities and ingest compared with tmux, in one run
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 20m ./test/...
 
+.PHONY: bench-ui
+bench-ui: build-gc ## pictures of gc ui; gc web with 100 agents: CPU, frames of the page, echo beside gc attach (chromium); /v1/city with 500
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./internal/tui
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x ./test/web
+	GC_E2E_FLEET=500 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -v -run '^TestCityAPICosts$$' ./test
+	GC_E2E_FLEET=100 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -v -run '^TestCityAPICosts$$' ./test
+
 .PHONY: bench-detect
-bench-detect: build ## how soon gc detects that an agent asks or is done
+bench-detect: build-gc ## how soon gc detects that an agent asks or is done
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkDetect$$' -benchtime 1x ./test/bench
 
 .PHONY: bench-acp
-bench-acp: build ## agents over ACP: the host's memory, 20,000 updates at once, a message, a question, what a killed host leaves
+bench-acp: build-gc ## agents over ACP: the host's memory, 20,000 updates at once, a message, a question, what a killed host leaves
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkACP$$' -benchtime 1x ./test/bench
 
 .PHONY: bench-far
-bench-far: build ## another machine over a real sshd: a call, the echo of a key, idle CPU of 50 agents, beside ssh host tmux (openssh-server)
+bench-far: build-gc ## another machine over a real sshd: a call, the echo of a key, idle CPU of 50 agents, beside ssh host tmux (openssh-server)
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkFar' -benchtime 1x ./test/bench
+
+.PHONY: bench-k8s
+bench-k8s: build-gc ## pods on a real node: a call over the held stream beside kubectl exec, the state of 300 pods without a request, memory (see e2e-k8s)
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags k8s,e2e -run '^$$' -bench '^BenchmarkPods' -benchtime 1x -timeout 40m ./runtime/k8s
 
 ##@ Demo
 
 .PHONY: demo
-demo: build ## start examples/demo and show what gc does
+demo: build-gc ## start examples/demo and show what gc does
 	@examples/demo/run.sh start
 
 .PHONY: demo-stop

@@ -16,7 +16,7 @@ const (
 	ActivityBlocked  = rule.StateBlocked // Kind says by what, Pending holds the question if known
 	ActivityDone     = rule.StateDone    // idle with news, until the next turn or until a person has seen it
 	ActivityError    = rule.StateError
-	ActivityStuck    = rule.StateStuck
+	ActivityStuck    = rule.StateStuck // it claims to work, and nothing has moved for Config.StuckAfter
 	ActivityExited   = rule.StateExited
 	ActivityUnknown  = rule.StateUnknown // no positive evidence; never an error
 )
@@ -37,10 +37,16 @@ type Activity struct {
 	Source   string       `json:"source,omitempty"`   // "osc7501", "prompt", "screen", "dialog", "process", …
 	Evidence string       `json:"evidence,omitempty"` // rule and matched line
 	Since    time.Time    `json:"since,omitzero"`
+	Message  string       `json:"message,omitempty"` // the last message of the turn that ended, one line; "" if unknown
 	Pending  *Interaction `json:"pending,omitempty"`
 	// Sources are the findings of each source of evidence, the strongest first; nil
 	// if the backend does not report them.
 	Sources []ActivitySource `json:"sources,omitempty"`
+
+	// Background is what runs beside the agent's turn, also while it is idle.
+	Background []Work `json:"background,omitempty"`
+	// Limit is that the agent's provider limits it, as it shows; nil if it shows none.
+	Limit *Limit `json:"limit,omitempty"`
 
 	// What an agent says about itself; empty if its backend cannot know.
 	Mode     string `json:"mode,omitempty"`
@@ -48,6 +54,34 @@ type Activity struct {
 	Usage    *Usage `json:"usage,omitempty"`
 	LastTurn *Turn  `json:"last_turn,omitempty"`
 	Notice   string `json:"notice,omitempty"` // one line, such as why a conversation was not resumed
+	// Answered is how the last question ended if no caller of Respond answered it.
+	Answered *Answered `json:"answered,omitempty"`
+}
+
+// Work is something in an agent's background: a background command of gc, or what the agent
+// itself reports.
+type Work struct {
+	ID    string    `json:"id"`
+	Text  string    `json:"text,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+}
+
+// Limit is a limit of an agent's provider.
+type Limit struct {
+	Until time.Time `json:"until,omitzero"` // zero: unknown
+	Text  string    `json:"text"`           // the agent's message, in one line
+}
+
+// Busy reports whether the agent is in a turn.
+func (a Activity) Busy() bool {
+	return a.State == ActivityWorking || a.State == ActivityBlocked || a.State == ActivityStuck
+}
+
+// Answered is how a question ended, and by whom.
+type Answered struct {
+	RequestID string `json:"request_id"`
+	Option    string `json:"option,omitempty"` // "" if it was cancelled or withdrawn
+	By        string `json:"by"`
 }
 
 // Usage is what a conversation has used.
@@ -69,6 +103,7 @@ type Turn struct {
 	InputTokens  int64        `json:"input_tokens,omitempty"`
 	OutputTokens int64        `json:"output_tokens,omitempty"`
 	Ended        time.Time    `json:"ended"`
+	CancelledBy  string       `json:"cancelled_by,omitempty"` // who cancelled it, if no caller of Interrupt did
 }
 
 // ActivitySource is what one source of evidence says.

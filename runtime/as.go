@@ -27,6 +27,16 @@ type Router interface {
 	// SupportsTransport reports whether sessions with the Config.Transport
 	// ("terminal", "acp", or a provider's name) can be hosted.
 	SupportsTransport(transport string) bool
+	// Searches reports whether sessions of the backend of that name are found now. A
+	// backend that only SupportsTransport may be made by a Start.
+	Searches(name string) bool
+}
+
+// Placer is a [Router] that can be told where sessions live.
+type Placer interface {
+	// Place says that the session, if it runs, runs with the backend of that name, or has
+	// been seen elsewhere since. Other backends then need not answer about it.
+	Place(session, backend string)
 }
 
 // As finds an optional interface on p. It looks through wrappers: those that
@@ -86,7 +96,7 @@ func backendOf(ctx context.Context, p Provider, name string) (Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("provider of %s: %w", name, err)
 	}
-	return b, nil
+	return backendOf(ctx, b, name) // which may be a router itself
 }
 
 // AsFor is [As] for one session: on a router it is found only if the backend that

@@ -44,10 +44,14 @@ type Config struct {
 	Dialogs                []Dialog     // known dialogs, before the built-in ones
 	StatusRules            []StatusRule // how the agent's screen shows what it is doing
 	Composer               Composer     // how the agent treats typed text; not in fingerprints
+	LimitRules             []LimitRule  // how its screen shows that its provider limits it
 	ReportsStatus          bool         // the program reports its status (OSC 7501): at first, weaker evidence of readiness does not count
 	InterruptKeys          []string     // keys that interrupt a turn, in order; empty: Ctrl-C
-	MouseOn                bool
-	Nudge                  string // typed when ready
+	// StuckAfter: an agent that claims to work is stuck when for so long nothing has moved: its
+	// screen, its processes, their CPU time and network. 0: never.
+	StuckAfter time.Duration
+	MouseOn    bool
+	Nudge      string // typed when ready
 
 	PreStart           []string      // shell commands before the session exists; a failure aborts
 	PreStartTimeout    time.Duration // for each command; 0 = the deadline of the start
@@ -88,6 +92,9 @@ type Dialog = rule.Dialog
 
 // StatusRule reads an agent's state from its screen; see [rule.Status].
 type StatusRule = rule.Status
+
+// LimitRule reads from an agent's screen that its provider limits it; see [rule.Limit].
+type LimitRule = rule.Limit
 
 // Composer is how an agent's input line treats a message; see [rule.Composer].
 type Composer = rule.Composer

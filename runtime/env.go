@@ -8,11 +8,11 @@ import (
 )
 
 // Environment returns the whole environment of a session, sorted: the inherited
-// variables of caller, then each layer. A layer's "" unsets a variable.
+// variables of caller and where gc is there, then each layer. A layer's "" unsets a variable.
 func Environment(caller []string, layers ...map[string]string) []string {
 	env := map[string]string{}
 	for _, kv := range caller {
-		if k, v, ok := strings.Cut(kv, "="); ok && environ.Inherited(k) {
+		if k, v, ok := strings.Cut(kv, "="); ok && (environ.Inherited(k) || environ.Place(k, v)) {
 			env[k] = v
 		}
 	}

@@ -11,6 +11,7 @@ import (
 var (
 	ErrSessionExists            = errors.New("session already exists")
 	ErrSessionNotFound          = errors.New("session not found")
+	ErrActive                   = errors.New("the session is active again")
 	ErrSessionInitializing      = errors.New("session is still initializing")
 	ErrSessionDiedDuringStartup = errors.New("session died during startup")
 	ErrInteractionUnsupported   = errors.New("interaction not supported")
@@ -22,6 +23,7 @@ var (
 	ErrUnsupported              = errors.New("not supported by this provider")
 	ErrSentAway                 = errors.New("another terminal took the session")
 	ErrBackendUnreachable       = errors.New("cannot reach the session backend")
+	ErrListIncomplete           = errors.New("whether some sessions run is unknown")
 	ErrBackendBusy              = errors.New("the session backend accepts no new sessions")
 
 	// ErrStartupBlocked: the start stopped at a dialog that only a person may

@@ -61,6 +61,7 @@ const (
 	ReasonStopped  = outcome.Stopped
 	ReasonNotFound = outcome.NotFound
 	ReasonUnknown  = outcome.Unknown
+	ReasonRebooted = outcome.Rebooted
 )
 
 // ExitReporter reports how a session ended, while the backend keeps it.
@@ -68,6 +69,21 @@ type ExitReporter interface {
 	// LastExit returns nil without an error for a running session, and
 	// ErrSessionNotFound for one that the backend no longer knows.
 	LastExit(ctx context.Context, name string) (*Exit, error)
+}
+
+// Booter tells the boots of a session's machine apart. A session does not survive a
+// reboot.
+type Booter interface {
+	// Boot identifies the current boot of the machine that hosts, or would host, the
+	// session; "" if that is unknown.
+	Boot(ctx context.Context, name string) (string, error)
+}
+
+// IdleStopper stops a session only if it is still idle.
+type IdleStopper interface {
+	// StopIdle is Stop if the session's last activity, as GetLastActivity returns it, is
+	// still last: otherwise ErrActive. Nothing is typed into it between the look and its end.
+	StopIdle(ctx context.Context, name string, last time.Time) error
 }
 
 // Condition is one thing to wait for. Exactly one field is set.
@@ -83,6 +99,8 @@ type Condition struct {
 	Idle    bool
 	Blocked bool // ActivityBlocked
 	Done    bool // ActivityDone
+	Stuck   bool // ActivityStuck
+	Free    bool // as Idle, and nothing runs in the agent's background
 	Status  bool // the activity, or the question, changed since the wait began
 }
 
@@ -129,6 +147,16 @@ type ImmediateNudgeProvider interface {
 	NudgeNow(ctx context.Context, name string, content []ContentBlock) (Receipt, error)
 }
 
+// InterruptNudgeProvider ends a turn and delivers.
+type InterruptNudgeProvider interface {
+	// NudgeInterrupt interrupts the turn that runs, if one does, waits until it is seen
+	// to have ended, and delivers the message, ahead of those that wait for the agent.
+	// An open question is cancelled, but not one about a login or a directory. The
+	// message is Blocked (By "turn") if the turn does not end, or that cannot be told;
+	// Receipt.Interrupted says what is known. ErrSessionNotFound without a session.
+	NudgeInterrupt(ctx context.Context, name string, content []ContentBlock) (Receipt, error)
+}
+
 // ExecProvider runs commands beside the agent, in the same box.
 type ExecProvider interface {
 	// Exec runs argv, without a shell, in the session's work dir and
@@ -157,7 +185,8 @@ type CursorLineProvider interface {
 }
 
 // Controlled reaches the control socket of a session that was started with
-// Config.Control. Providers for agents that speak a protocol are built on it.
+// Config.Control. Providers for agents that speak a protocol are built on it. Messages,
+// answers and interrupts for such a session reach its program through that socket.
 type Controlled interface {
 	// Control connects to the socket; the caller closes the connection. It waits a
 	// while for a program that has just started. ErrSessionNotFound without a running
@@ -199,6 +228,10 @@ type LiveRuntime struct {
 	Provider  string `json:"provider"`
 	Tracked   bool   `json:"tracked"` // the provider has a session for it
 	Start     uint64 `json:"start"`   // start time in the kernel's unit; detects a reused PID
+
+	// Of a runtime that is no process of a machine's table; PID and Start are 0 then.
+	ID    string `json:"id,omitempty"`    // in its backend: "NAMESPACE/POD"
+	Token string `json:"token,omitempty"` // of this incarnation of it
 }
 
 // ProcessTableScanner finds agents by GC_SESSION_ID in the environment of live

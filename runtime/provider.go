@@ -94,7 +94,8 @@ type Provider interface {
 
 	// ListRunning returns the names of running sessions with the prefix,
 	// sorted, without exited ones. ErrUnsupported if the backend cannot list:
-	// ask for each known session with IsRunning.
+	// ask for each known session with IsRunning. ErrListIncomplete, with the sessions that
+	// run for certain, if a part of the backend does not answer: ask for each other one.
 	ListRunning(ctx context.Context, prefix string) ([]string, error)
 
 	// GetLastActivity returns the time of the last input or output; the
@@ -150,6 +151,10 @@ type Terminal struct {
 	Alone      bool   // detach the other terminals; ErrUnsupported if the backend cannot
 	Scrollback bool   // show the history first, if the provider can
 
+	// Notices are control sequences that show nothing, for the person's terminal; nil for
+	// none. A provider that cannot place them drops them.
+	Notices <-chan []byte
+
 	// Ended, if not nil, is called when Attach returns because the program ended,
 	// if the provider can distinguish that from a detach; the exit is nil if
 	// unknown.
@@ -182,7 +187,18 @@ type Receipt struct {
 	// Changed says how the text, or the draft in the composer, was changed for the
 	// message to arrive as text: one line for a person, "" if it was not.
 	Changed string `json:"changed,omitempty"`
+
+	// Interrupted is what is known about the turn that the nudge was to interrupt
+	// (InterruptNudgeProvider only): InterruptEnded and so on.
+	Interrupted string `json:"interrupted,omitempty"`
 }
+
+// Values of Receipt.Interrupted.
+const (
+	InterruptEnded      = outcome.InterruptEnded
+	InterruptNone       = outcome.InterruptNone
+	InterruptUnverified = outcome.InterruptUnverified
+)
 
 // Block types of [ContentBlock].
 const (

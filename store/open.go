@@ -74,10 +74,11 @@ func tryOpen(path string, s Schema, deadline time.Time) (*DB, error) {
 // open and locked: the lock belongs to the file, not to the name.
 func create(path string, s Schema, deadline time.Time) (*DB, error) {
 	tmp := path + newSuffix
-	file, err := os.OpenFile(tmp, os.O_RDWR|os.O_CREATE, 0o600)
+	fd, err := unix.Open(tmp, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: tmp, Err: err}
 	}
+	file := os.NewFile(uintptr(fd), path) // the name in later errors
 	if err := lock(file, tmp, deadline); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -49,11 +49,14 @@ func TestAttachToAnAgentOverACP(t *testing.T) {
 
 	p.types("ASK execute Now Later\r")
 	p.sees(`^❯ 1\. Now`)
-	for _, size := range [][2]int{{30, 12}, {70, 30}, {21, 8}, {40, 20}} {
+	for _, size := range [][2]int{{30, 12}, {41, 5}, {70, 30}, {21, 8}, {39, 5}, {40, 20}} {
 		p.resize(size[0], size[1])
 		c.becomesWide(size[0])
 		p.sees(`^❯ 1\. Now`)
 		p.oneMenu()
+		if all := c.gc("--city", c.path, "peek", "a", "--all"); strings.Count(all, "? execute asks for") != 1 {
+			t.Errorf("%v: the session shows\n%s", size, all)
+		}
 	}
 	p.types("2")
 	p.sees(`^chose Later`)
@@ -116,6 +119,46 @@ func TestTwoPeopleAtAnAgentOverACP(t *testing.T) {
 		p.done()
 		p.restored()
 	}
+}
+
+// An agent asks for a value and for text: each is shown, answered, and can be refused.
+func TestFormsOverACP(t *testing.T) {
+	c := newACP(t)
+	city := func(args ...string) string { return c.gc(append([]string{"--city", c.path}, args...)...) }
+	asks := func(prompt string, want ...string) {
+		t.Helper()
+		city("session", "wait", "gc-live-a", "--until", "idle", "--timeout", "15s")
+		city("nudge", "a", prompt, "--delivery", "immediate")
+		city("session", "wait", "gc-live-a", "--until", "blocked", "--timeout", "15s")
+		shown := city("pending", "a")
+		for _, text := range want {
+			if !strings.Contains(shown, text) {
+				t.Errorf("%s: no %q in\n%s", prompt, text, shown)
+			}
+		}
+	}
+	says := func(text string) {
+		t.Helper()
+		eventually(t, func() string { return city("peek", "a") }, func() bool { return strings.Contains(city("peek", "a"), text) })
+	}
+	asks("FORM red blue", "question: which one?", "1. red", "2. blue", "3. Decline")
+	city("respond", "a", "--option", "blue")
+	says("filled in blue")
+	asks("FORM red blue")
+	city("respond", "a", "--option", "Decline")
+	says("declined")
+	asks("FORM", "question: which one?", "1. Decline")
+	city("respond", "a", "--text", "my own words")
+	says("filled in my own words")
+
+	p := c.sit(60, 20, "--city", c.path, "attach", "a")
+	asks("FORM")
+	p.sees(`  1\. Decline`)
+	p.types("1 of them\r") // no option: it is the answer
+	p.sees(`^filled in 1 of them`)
+	asks("FORM")
+	p.types("\x1b[B\r")
+	eventually(t, p.screen, func() bool { return strings.Count(p.everything(), "\ndeclined") == 2 })
 }
 
 // becomesWide waits until the agent's terminal has so many columns.

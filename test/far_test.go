@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,22 +82,27 @@ func TestConformanceSSH(t *testing.T) {
 }
 
 // TestNudgesOverCutSSH: while the connection is cut again and again, each message is typed
-// once, and has its receipt.
+// once, and has its receipt. With GC_SOAK there are 2,000.
 func TestNudgesOverCutSSH(t *testing.T) {
+	nudges := 50
+	if os.Getenv("GC_SOAK") != "" {
+		nudges = 2000
+	}
 	h := sshd.Start(t, sshd.Options{GC: gcBin, SameUser: true})
 	p := farProvider(t, h, farLink(t, h))
 	work := t.TempDir()
 	if err := p.Start(t.Context(), "s", runtime.Config{WorkDir: work, Command: `stty -echo; while read -r line; do echo "$line" >> lines; echo "got $line"; done`}); err != nil {
 		t.Fatal(err)
 	}
-	// Each cut delays the next attempt of the link more, so there are only a few.
-	const cutEach = 10
+	const cutEach = 10 // on average
 	var cutter sync.WaitGroup
+	var cuts int
 	var want []string
-	for n := range 50 {
-		if n%cutEach == cutEach-1 {
+	for n := range nudges {
+		if n == cutEach || rand.IntN(cutEach) == 0 { // random on purpose
+			cuts++
 			cutter.Go(func() {
-				time.Sleep(time.Duration(n/cutEach*4) * time.Millisecond) // somewhere in the message
+				time.Sleep(rand.N(20 * time.Millisecond)) // somewhere in the message
 				h.Cut()
 			})
 		}
@@ -126,6 +132,7 @@ func TestNudgesOverCutSSH(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("typed %q, %v", got, err)
 			}
+			t.Logf("%d messages, %d cuts", nudges, cuts)
 			return
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -69,6 +70,21 @@ func TestAgentOnAnotherMachine(t *testing.T) {
 		return strings.Contains(c.gc("--city", c.path, "nudge", "list"), "from far") || strings.Contains(c.gc("--city", c.path, "peek", "near"), "from far")
 	})
 
+	// A turn there is interrupted by a message, and by one from there.
+	c.gc("--city", c.path, "wait", "far", "--timeout", "20s", "--until", "idle")
+	c.run("--city", c.path, "nudge", "far", "sleep 1000") // it hides the prompt: unverified
+	c.gc("--city", c.path, "wait", "far", "--timeout", "20s", "--until", "text=^ready>sleep 1000")
+	if r := c.run("--city", c.path, "nudge", "far", "--interrupt", "echo stopped $((40 + 3))"); !strings.HasPrefix(r.out, "submitted (") || strings.Contains(r.out, "no turn") {
+		t.Errorf("interrupted by a message: %s", r)
+	}
+	c.gc("--city", c.path, "wait", "far", "--timeout", "20s", "--until", "text=^stopped 43")
+	if out := c.gc("--city", c.path, "events"); !strings.Contains(out, "far interrupted") {
+		t.Errorf("%s", out)
+	}
+	c.gc("--city", c.path, "wait", "far", "--timeout", "20s", "--until", "idle")
+	c.run("--city", c.path, "nudge", "far", "gc nudge far --interrupt 'echo again $((40 + 4))'; sleep 1000")
+	c.gc("--city", c.path, "wait", "far", "--timeout", "30s", "--until", "text=^again 44")
+
 	// The way to it is lost: nothing is known, nothing is restarted, and it comes back.
 	before := far.Run("pgrep -u " + far.User + " -f 'bash --noprofil[e]'")
 	far.Down()
@@ -96,4 +112,35 @@ func TestAgentOnAnotherMachine(t *testing.T) {
 	if left := far.Run("pgrep -u " + far.User + " -f 'bash --noprofil[e]' || true"); strings.TrimSpace(left) != "" {
 		t.Errorf("left after the stop: %s", left)
 	}
+}
+
+// TestStartWithoutAMachine: a machine that is away, or whose gc is too old, does not keep
+// the agents of others from starting; the status says why its own do not run, and they
+// start once it is back.
+func TestStartWithoutAMachine(t *testing.T) {
+	c, far := farCity(t)
+	gc := far.Write(".local/bin/gc", "#!/bin/sh\necho 'gc: unknown flag: --many' >&2\nexit 2\n", 0o755)
+	r := c.run("start", c.path)
+	if r.code != 1 || strings.Contains(r.err, "agent near") || !strings.Contains(r.err, "agent far: ") ||
+		!strings.Contains(r.err, far.URL()+": the gc there is too old for this one\nhint: gc host install "+far.URL()) {
+		t.Errorf("%s", r)
+	}
+	c.becomes(map[string]cityapi.State{"far": away, "near": run})
+	if r := c.run("--city", c.path, "status"); !strings.Contains(r.err, "too old for this one\nhint: gc host install "+far.URL()) {
+		t.Errorf("%s", r)
+	}
+	c.gc("--city", c.path, "stop")
+
+	far.Down()
+	if r := c.run("start", c.path); r.code != 1 || strings.Contains(r.err, "agent near") {
+		t.Errorf("%s", r)
+	}
+	c.becomes(map[string]cityapi.State{"far": away, "near": run})
+	data, err := os.ReadFile(gcBin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far.Write(gc, string(data), 0o755)
+	far.Up()
+	c.becomes(map[string]cityapi.State{"far": run, "near": run})
 }

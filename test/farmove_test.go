@@ -13,15 +13,16 @@ import (
 	"gascity.dev/gc/internal/testenv/sshd"
 )
 
-// TestAgentMoves: an agent goes to another machine with its uncommitted work, and back with
-// what was done there. If its work would be lost there, it stays.
+// TestAgentMoves: the first agent of a city to do so goes to another machine with its
+// uncommitted work, and back with what was done there. If its work would be lost there, it
+// stays.
 func TestAgentMoves(t *testing.T) {
 	far := sshd.Start(t, sshd.Options{GC: gcBin})
 	there := filepath.Join(far.Home, "proj")
 	c := newCity(t, "")
 	toml := hostDaemon + "[[agents]]\nname = \"mover\"\nwork_dir = \"proj\"\n" +
 		"start_command = \"echo in $PWD as $(id -un); exec sleep 1000\"\n" +
-		"[[agents]]\nname = \"there\"\nsession = \"" + far.URL() + "\"\nstart_command = \"exec sleep 1000\"\n"
+		"[[agents]]\nname = \"other\"\nstart_command = \"exec sleep 1000\"\n"
 	c.write(toml)
 	c.env = append(c.env, "GC_SSH="+far.SSH())
 	work := filepath.Join(c.path, "proj")
@@ -30,7 +31,7 @@ func TestAgentMoves(t *testing.T) {
 	}
 	const commit = " && git -c user.name=a -c user.email=a@x commit -q"
 	c.sh(work, "git init -q -b topic . && echo 1 >kept && git add ."+commit+"m one && echo 2 >>kept && echo 3 >new")
-	both := map[string]cityapi.State{"mover": run, "there": run}
+	both := map[string]cityapi.State{"mover": run, "other": run}
 	move := func(args ...string) result {
 		return c.run(append([]string{"--city", c.path, "agent", "move", "mover"}, args...)...)
 	}
@@ -70,6 +71,69 @@ func TestAgentMoves(t *testing.T) {
 		t.Errorf("back:\n%s", got)
 	}
 	if a := c.agents()["mover"]; a.Host != "" || a.Restarts != 0 {
+		t.Errorf("back: %+v", a)
+	}
+}
+
+// talker is a program that keeps conversations as claude does: in files named after its
+// working directory. It prints what the conversation had before.
+const talker = `#!/bin/sh
+dir=$HOME/.talker/$(pwd -P | sed 's/[^A-Za-z0-9]/-/g')
+mkdir -p "$dir"
+if [ "$1" = --resume ] && [ ! -e "$dir/$2.log" ]; then
+	echo "no conversation $2" >&2
+	exit 1
+fi
+[ "$1" = --resume ] || echo begun here >"$dir/$2.log"
+echo "$1: $(cat "$dir/$2.log")"
+echo "as $(id -un)" >>"$dir/$2.log"
+exec sleep 1000
+`
+
+// TestConversationMoves: an agent resumes on another machine what it said on this one, and
+// back again.
+func TestConversationMoves(t *testing.T) {
+	far := sshd.Start(t, sshd.Options{GC: gcBin})
+	c := newCity(t, "")
+	c.write(hostDaemon + "[providers.talker]\ncommand = \"sh talker\"\nresume_flag = \"--resume\"\nsession_id_flag = \"--new\"\n" +
+		"conversation_dir = \"$HOME/.talker/{dir}\"\nconversation_files = \"{id}.log\"\n" +
+		"[[agents]]\nname = \"mover\"\nprovider = \"talker\"\nwork_dir = \"proj\"\nprompt_mode = \"none\"\n" +
+		"[[agents]]\nname = \"there\"\nsession = \"" + far.URL() + "\"\nstart_command = \"exec sleep 1000\"\n")
+	c.env = append(c.env, "GC_SSH="+far.SSH())
+	work := filepath.Join(c.path, "proj")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(work, "talker"), []byte(talker), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	here := strings.TrimSpace(c.sh(work, "id -un"))
+	both := map[string]cityapi.State{"mover": run, "there": run}
+	c.gc("start", c.path)
+	c.becomes(both)
+	said := func(text string) {
+		t.Helper()
+		c.becomes(both)
+		c.gc("--city", c.path, "wait", "mover", "--timeout", "20s", "--until", "text="+text)
+	}
+	said("^--new: begun here")
+	id := c.agents()["mover"].Conversation
+	if id == "" {
+		t.Fatal("the status has no conversation")
+	}
+	move := func(args ...string) {
+		t.Helper()
+		if r := c.run(append([]string{"--city", c.path, "agent", "move", "mover"}, args...)...); r.code != 0 || strings.Contains(r.err, "a new conversation") {
+			t.Fatalf("%s", r)
+		}
+	}
+	move("--session", far.URL(), "--work-dir", filepath.Join(far.Home, "proj"), "--carry", "files")
+	said("^--resume: begun here")
+	said("^as " + here)
+	move("--session", "native", "--work-dir", "proj")
+	said("^--resume: begun here")
+	said("^as " + far.User)
+	if a := c.agents()["mover"]; a.Conversation != id || a.Restarts != 0 {
 		t.Errorf("back: %+v", a)
 	}
 }

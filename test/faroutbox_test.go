@@ -13,7 +13,6 @@ import (
 
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/testenv/sshd"
-	"gascity.dev/gc/mux/api"
 )
 
 // TestFarAgentIsHeardOnce: an agent on another machine sends letters one after the other,
@@ -55,33 +54,13 @@ exec sleep 1000
 		}
 		return all
 	}
-	faults := map[string]int{}
+	suffered := faults{}
 	for end := time.Now().Add(5*time.Minute + time.Duration(letters)*2*time.Second); len(subjects()) < letters; {
 		if time.Now().After(end) {
-			t.Fatalf("%d of %d letters; faults %v; there: %s", len(subjects()), letters, faults, far.Run("cat work/errors; gc mux outbox"))
+			t.Fatalf("%d of %d letters; faults %v; there: %s", len(subjects()), letters, suffered, far.Run("cat work/errors; gc mux outbox"))
 		}
 		time.Sleep(rand.N(time.Second)) // random on purpose
-		switch rand.IntN(4) {
-		case 0:
-			far.Cut()
-			faults["cut"]++
-		case 1:
-			far.Down()
-			time.Sleep(rand.N(2 * time.Second))
-			far.Up()
-			faults["lost"]++
-		case 2:
-			var st api.ServerStatus
-			if err := json.Unmarshal([]byte(far.Run("gc mux status --json")), &st); err != nil {
-				t.Fatal(err)
-			}
-			kill9(t, st.Server.PID)
-			faults["server"]++
-		case 3:
-			c.killController()
-			c.gc("start", c.path)
-			faults["controller"]++
-		}
+		suffered.strike(c, far)
 	}
 	eventually(t, func() string {
 		return fmt.Sprintf("%+v; there: %s", c.agents()["far"], far.Run("cat work/errors; gc mux outbox"))
@@ -104,5 +83,5 @@ exec sleep 1000
 	if r := c.run("--city", c.path, "events", "--kind", "outbox"); strings.Contains(r.out, "refused") {
 		t.Errorf("events: %s", r.out)
 	}
-	t.Logf("%d letters, faults %v", letters, faults)
+	t.Logf("%d letters, faults %v", letters, suffered)
 }

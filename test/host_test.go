@@ -67,8 +67,12 @@ func TestInstallOnAnotherMachine(t *testing.T) {
 	b.env = append(b.env, "GC_SSH="+h.SSH())
 	b.fails(4, []string{"session", "list", "--host", h.URL()}, "gc was not found there")
 	b.gc("host", "add", "build", h.URL())
-	if out := b.gc("host", "install", "build"); !strings.Contains(out, h.GC) {
+	placeMCP(t)
+	if out := b.gc("host", "install", "build"); !strings.Contains(out, h.GC) || !strings.Contains(out, h.GC+"-mcp") {
 		t.Errorf("installed: %s", out)
+	}
+	if says := h.Run("~/.local/bin/gc-mcp version"); !strings.Contains(says, "\ngc-mcp ") {
+		t.Errorf("gc-mcp there: %s", says)
 	}
 	if same := h.Run("cmp - ~/.local/bin/gc <" + gcBinFor(t, h) + " && echo same"); !strings.Contains(same, "same") {
 		t.Errorf("the programs differ: %s", same)

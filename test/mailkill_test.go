@@ -90,8 +90,13 @@ func (c *mailCity) send(id string) {
 
 // letters returns the ids of all letters.
 func (c *mailCity) letters() (ids []int) {
+	var r result // the newest controller may still be starting
+	eventually(c.t, func() string { return fmt.Sprint(r) }, func() bool {
+		r = c.run("--city", c.path, "mail", "list", "reader", "--json")
+		return r.code == 0
+	})
 	var list []cityapi.Mail
-	if err := json.Unmarshal([]byte(c.gc("--city", c.path, "mail", "list", "reader", "--json")), &list); err != nil {
+	if err := json.Unmarshal([]byte(r.out), &list); err != nil {
 		c.t.Fatal(err)
 	}
 	for _, l := range list {

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv(asksVar); file != "" {
 		os.Exit(runAsker(file))
 	}
+	if ahead := os.Getenv(aheadVar); ahead != "" {
+		os.Exit(runAhead(ahead))
+	}
 	os.Exit(runMain(m))
 }
 

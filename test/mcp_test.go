@@ -117,3 +117,31 @@ func TestInspectorRunsABackgroundCommand(t *testing.T) {
 		t.Errorf("the end: %v", r)
 	}
 }
+
+// TestMCPFindsItsSession: gc-mcp that an agent starts without any of its environment serves
+// the agent's session, at its multiplexer, and starts none elsewhere.
+func TestMCPFindsItsSession(t *testing.T) {
+	b := newBox(t)
+	placeMCP(t)
+	home := t.TempDir()
+	requests := filepath.Join(home, "requests")
+	if err := os.WriteFile(requests, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"session_list","arguments":{}}}
+{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"exec","arguments":{"command":"sleep 0.3; exit 3","background":true}}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(filepath.Dir(gcBin), "gc-mcp")
+	b.gc("session", "new", "s", "--", "env", "GC_MUX_SOCKET="+b.socket, "sh", "-c", "(cat "+requests+"; read -r x) | env -i PATH=/usr/bin:/bin HOME="+home+" "+program+" >"+home+"/out 2>"+home+"/err")
+	read := func(name string) string { data, _ := os.ReadFile(filepath.Join(home, name)); return string(data) }
+	eventually(t, func() string { return read("out") + read("err") }, func() bool { return strings.Contains(read("out"), `"id":3`) })
+	if out := read("out"); !strings.Contains(out, `"own":true`) || strings.Contains(out, "wake nobody") || read("err") != "" {
+		t.Errorf("%s\n%s", out, read("err"))
+	}
+	// The end of its command wakes the session.
+	b.gc("session", "wait", "s", "--until", "text=gc:evt", "--timeout", "20s")
+	if left, err := os.ReadDir(home); err != nil || len(left) != 3 {
+		t.Errorf("in its home: %v, %v", left, err)
+	}
+}

@@ -52,9 +52,17 @@ func (t *Terminal) oscPalette(code int, text string) {
 				e.palette = make(map[int]uint32)
 			}
 			e.palette[first+n] = v
-			t.changed = true
+			t.lasts(paletteKind(first + n))
 		}
 	}
+}
+
+// paletteKind is the kind of a palette colour.
+func paletteKind(n int) lasting {
+	if n >= paletteSize {
+		return lastingSpecial
+	}
+	return lastingPalette
 }
 
 // firstColor is the palette index of an OSC's colour 0: 4 and 104 count all
@@ -71,8 +79,8 @@ func (t *Terminal) oscPaletteReset(code int, text string) {
 	if t.extra == nil {
 		return
 	}
-	t.changed = true
 	first := firstColor(code)
+	t.lasts(0)
 	if text == "" {
 		maps.DeleteFunc(t.extra.palette, func(n int, _ uint32) bool { return (n >= paletteSize) == (first > 0) })
 		return
@@ -97,7 +105,7 @@ func (t *Terminal) oscDynamic(n int, text string) {
 			t.endReply(append(b, t.terminator()...))
 		} else if v, ok := parseColor(f); ok {
 			t.more().dynamic[n] = v | colorSet
-			t.changed = true
+			t.lasts(1 << n)
 		}
 		n++
 	}

@@ -169,7 +169,4 @@ func (t *Terminal) dispatchCSI(final byte) {
 	case c.prefix == '?' && ps.inter == '$' && final == 'p':
 		t.reportMode(c.arg(0, 0), true)
 	}
-	if t.pending && t.scr.view(t.y).at(t.x) == 0 { // no character is left to wrap after
-		t.pending = false
-	}
 }

@@ -22,4 +22,6 @@
 //   - The clipboard is never read by a program (OSC 52 with "?").
 //   - XTWINOPS changes nothing but the stack of titles; only reports are answered.
 //   - VT52 mode and printing do not exist.
+//   - kitty's unscroll (CSI Ps + T) takes back only rows that a smaller size of the
+//     screen moved into the history.
 package vt

@@ -114,6 +114,9 @@ func (p *painter) frozen(f *frozen) {
 	}
 	p.csi("H", f.y+1, f.x+1)
 	p.again(&f.screen, f.x, f.y, f.pending, &charsets{}) // later output is plain text
+	if f.pending {
+		p.unwrite(&f.screen, f.x, f.y, false)
+	}
 	p.rendition(rendition{})
 	p.str("\x1b[?2026h")
 	if f.alt {

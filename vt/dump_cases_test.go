@@ -95,3 +95,20 @@ func TestFrozenTitle(t *testing.T) {
 		t.Errorf("after the update: title %q, Title %q, revision %d", got, term.Title(), term.Revision())
 	}
 }
+
+// TestRunColumns: a run says how many columns each of its code points takes.
+func TestRunColumns(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain": "", "é": "", "a漢b": "121", "e\u0301x": "101", "👩\u200d💻y": "2001",
+	} {
+		term, err := vt.New(vt.Options{Cols: 20, Rows: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = term.Write([]byte("\x1b[?2027h" + text))
+		runs := term.Screen().Lines[0].Runs
+		if len(runs) != 1 || runs[0].Text != text || runs[0].Columns != want {
+			t.Errorf("%q: %+v, want %q", text, runs, want)
+		}
+	}
+}

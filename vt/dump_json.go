@@ -24,6 +24,10 @@ type Run struct {
 	Text  string `json:"text"`
 	Style Style  `json:"style,omitzero"`
 	Link  string `json:"link,omitempty"` // URI (OSC 8)
+	// Columns has a digit for each code point of Text: the columns of the character that
+	// begins with it, or 0 if it belongs to the character before. It is empty if every
+	// code point takes one column.
+	Columns string `json:"columns,omitempty"`
 }
 
 // Screen returns the screen as data.
@@ -56,11 +60,12 @@ func (t *Terminal) line(s *screen, y int, links *linkBudget) Line {
 	}
 	const same = cellStyle | cellLink
 	var text []byte
+	var columns columns
 	for x := 0; x < n; {
 		attr := r.cells[x] & same
-		text = text[:0]
+		text, columns = text[:0], columns.none()
 		for ; x < n && r.cells[x]&same == attr; x++ {
-			c := r.cells[x]
+			c, at := r.cells[x], len(text)
 			switch {
 			case c.isTail(), c.kind() == cellSpacer && x == t.cols-1 && s.wideBelow(y):
 			case c&cellContent == 0:
@@ -68,9 +73,10 @@ func (t *Terminal) line(s *screen, y int, links *linkBudget) Line {
 			default:
 				text = appendContent(text, t, c)
 			}
+			columns.add(text[at:], c.isWide())
 		}
 		if len(text) > 0 {
-			run := Run{Text: string(text), Style: t.styles.get(attr.style()).public()}
+			run := Run{Text: string(text), Style: t.styles.get(attr.style()).public(), Columns: columns.String()}
 			if id := attr.link(); id != 0 {
 				if l := t.links.get(uint32(id)); links.take(l, links.used) {
 					run.Link = l.uri
@@ -80,4 +86,37 @@ func (t *Terminal) line(s *screen, y int, links *linkBudget) Line {
 		}
 	}
 	return l
+}
+
+// columns are the digits of Run.Columns.
+type columns struct {
+	digits []byte
+	told   bool // one of them is not 1
+}
+
+// none returns c without digits.
+func (c columns) none() columns { return columns{digits: c.digits[:0]} }
+
+// add adds the digits of a cell's text; a tail has none.
+func (c *columns) add(text []byte, wide bool) {
+	for i := 0; i < len(text); i++ {
+		digit := byte('1')
+		switch {
+		case text[i]&0xc0 == 0x80: // not the first byte of a code point
+			continue
+		case i > 0:
+			digit = '0'
+		case wide:
+			digit = '2'
+		}
+		c.digits, c.told = append(c.digits, digit), c.told || digit != '1'
+	}
+}
+
+// String returns the digits; "" if all are 1.
+func (c *columns) String() string {
+	if !c.told {
+		return ""
+	}
+	return string(c.digits)
 }

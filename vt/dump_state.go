@@ -26,6 +26,7 @@ func (p *painter) savedPlace(scr *screen) {
 	p.moveTo(s.x, s.y, s.origin)
 	if p.savedWaits(scr) {
 		p.again(scr, s.x, s.y, true, &s.chars)
+		p.unwrite(scr, s.x, s.y, s.origin)
 		p.printModes()
 	}
 	p.pen(&s.pen)
@@ -60,13 +61,6 @@ func (p *painter) savedCursor(s *screen) {
 	p.margins()
 	p.savedPlace(s)
 	p.str("\x1b7")
-	if p.savedWaits(s) {
-		if c := s.view(s.saved.y).at(s.saved.x); c&(cellContent|cellKind) == 0 {
-			p.moveTo(s.saved.x, s.saved.y, s.saved.origin)
-			p.setRendition(c)
-			p.csi("X", 1) // what was written there to make the wrap pending
-		}
-	}
 	if s.saved.origin {
 		p.str("\x1b[?6l")
 	}
@@ -200,17 +194,9 @@ func (p *painter) rare() {
 			p.b = append(appendInt(append(p.b, ';'), int(v)), 'm')
 		}
 	}
-	for n := range paletteSize + specialColors {
-		if v, ok := e.palette[n]; ok {
-			p.b = appendColor(append(appendInt(append(p.b, "\x1b]4;"...), n), ';'), v)
-			p.str("\x1b\\")
-		}
-	}
-	for i, v := range e.dynamic {
-		if v != 0 {
-			p.b = appendColor(append(appendInt(append(p.b, "\x1b]"...), 10+i), ';'), v&^colorSet)
-			p.str("\x1b\\")
-		}
+	p.palette(e)
+	for n := range e.dynamic {
+		p.dynamic(e, n)
 	}
 	if e.workDir != "" {
 		p.str("\x1b]7;" + e.workDir + "\x1b\\")
@@ -233,6 +219,9 @@ func (p *painter) cursor() {
 	}
 	p.moveTo(t.x, t.y, origin)
 	p.again(t.scr, t.x, t.y, t.pending, &t.chars)
+	if t.pending {
+		p.unwrite(t.scr, t.x, t.y, t.modes&modeOrigin != 0)
+	}
 	if t.modes&modeInsert != 0 {
 		p.str("\x1b[4h")
 	}
@@ -283,6 +272,19 @@ func (p *painter) rejoin() bool {
 	}
 	p.pen(&t.pen)
 	return true
+}
+
+// unwrite erases what again wrote into a cell that is blank; DECERA leaves the wrap pending.
+func (p *painter) unwrite(s *screen, x, y int, origin bool) {
+	c := s.view(y).at(x)
+	if c&(cellContent|cellKind) != 0 {
+		return
+	}
+	if origin {
+		x, y = x-p.t.left, y-p.t.top
+	}
+	p.setRendition(c)
+	p.csi("$z", y+1, x+1, y+1, x+1)
 }
 
 // latin leaves UTF-8 as the program did, after everything in UTF-8 is written.

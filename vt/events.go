@@ -128,5 +128,8 @@ func (t *Terminal) setTitle(s string) {
 		t.changed = true
 	}
 	t.title = s
+	if s != "" {
+		t.lasted |= lastingTitle
+	}
 	t.event(Event{Kind: EventTitle, Text: s})
 }

@@ -208,8 +208,12 @@ func (f *HostFilter) control(dst []byte, s sequence) []byte {
 	switch s.name {
 	case "h", "l", "?h", "?l", "?s", "?r":
 		return f.modes(dst, s)
-	case "\"p": // DECSCL resets softly
+	case "\"p", // DECSCL resets softly
+		"j", "k": // HPB and VPB, which few terminals know
 		f.stale = true
+		return dst
+	case "t": // the top of the person's stack of titles is the title before attach
+		f.stale = f.stale || only(23)(s.args())
 		return dst
 	}
 	if r := ruleFor(passCSI[:], s.name); r != nil && (r.args == nil || r.args(s.args())) {

@@ -39,6 +39,8 @@ var csiPlain = [64]func(*Terminal, *csi){
 	'g' - 0x40: tbc,                                                                               // TBC — 8.3.154
 	'h' - 0x40: func(t *Terminal, c *csi) { t.changeModes(c, true) },                              // SM — 8.3.125
 	'l' - 0x40: func(t *Terminal, c *csi) { t.changeModes(c, false) },                             // RM — 8.3.106
+	'j' - 0x40: func(t *Terminal, c *csi) { t.relative(-c.arg(0, 1), 0) },                         // HPB — 8.3.58
+	'k' - 0x40: func(t *Terminal, c *csi) { t.relative(0, -c.arg(0, 1)) },                         // VPB — 8.3.159
 	'n' - 0x40: func(t *Terminal, c *csi) { t.replyStatus(c.arg(0, 0), false) },                   // DSR — 8.3.35
 	'r' - 0x40: decstbm,
 	's' - 0x40: decslrm,
@@ -62,21 +64,22 @@ func scrollDownOrMouse(t *Terminal, c *csi) {
 	}
 }
 
-// relative is HPR and VPR: movement not limited by margins (DEC STD 070).
+// relative is HPR, VPR, HPB and VPB: movement not limited by margins (DEC STD 070).
 func (t *Terminal) relative(dx, dy int) {
-	x, y := t.x+dx, t.y+dy
+	x, y := max(t.x+dx, 0), max(t.y+dy, 0)
 	if t.modes&modeOrigin != 0 {
-		x, y = min(x, t.right), min(y, t.bot)
+		x, y = min(max(x, t.left), t.right), min(max(y, t.top), t.bot)
 	}
 	t.moveTo(x, y)
 }
 
-// tbc clears tab stops: 0 at the cursor, 3 all (as do 2 and 5 in ECMA-48).
+// tbc clears tab stops: 0 at the cursor, 3 and 5 all. 1, 2 and 4 are about line tab
+// stops, which no terminal has (ECMA-48 8.3.154).
 func tbc(t *Terminal, c *csi) {
 	switch c.arg(0, 0) {
 	case 0:
 		t.setTab(t.x, false)
-	case 2, 3, 5:
+	case 3, 5:
 		t.ownTabs()
 		*t.tabs = tabStops{}
 	}
@@ -202,10 +205,16 @@ func (t *Terminal) csiInter(c *csi, inter, final byte, more bool) {
 		if t.inRegion() {
 			t.deleteColumns(t.x, c.arg(0, 1))
 		}
-	case ' '<<8 | '@': // SL — ECMA-48 8.3.121
-		t.deleteColumns(t.left, c.arg(0, 1))
+	case ' '<<8 | '@': // SL — ECMA-48 8.3.121; outside the margins nothing, as in xterm
+		if t.inRegion() {
+			t.deleteColumns(t.left, c.arg(0, 1))
+		}
 	case ' '<<8 | 'A': // SR — ECMA-48 8.3.135
-		t.insertColumns(t.left, c.arg(0, 1))
+		if t.inRegion() {
+			t.insertColumns(t.left, c.arg(0, 1))
+		}
+	case '+'<<8 | 'T': // kitty
+		t.unscroll(c.arg(0, 1))
 	case '#'<<8 | '{', '#'<<8 | 'p':
 		t.pushSGR()
 	case '#'<<8 | '}', '#'<<8 | 'q':

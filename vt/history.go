@@ -62,6 +62,7 @@ type history struct {
 	refs       []lineRef
 	maxLines   int
 	maxBytes   int64
+	moved      int // how many of the newest rows a smaller size of the screen moved here
 }
 
 // cachedRendition is a cached lookup, of attributes other than 0.

@@ -214,6 +214,7 @@ func (t *Terminal) switchScreen(m modeSet, on bool) {
 		t.scr = &t.alt
 		if m == modeAlt1049 {
 			t.clearScreen(t.penBlank())
+			t.pending = false // as ED does
 		}
 		t.modes |= m
 	} else {
@@ -227,7 +228,6 @@ func (t *Terminal) switchScreen(m modeSet, on bool) {
 		}
 	}
 	t.scr.moved = t.nextRev
-	t.pending = t.pending && m != modeAlt1049
 }
 
 // reportMode answers DECRQM (DEC STD 070).

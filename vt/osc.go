@@ -38,6 +38,7 @@ func (t *Terminal) osc(b []byte) {
 		t.oscNotify9(text)
 	case 22:
 		t.more().pointer = plainText(text)
+		t.lasts(lastingPointer)
 		t.event(Event{Kind: EventPointer, Text: plainText(text)})
 	case 52:
 		t.oscClipboard(text)
@@ -65,6 +66,7 @@ func (t *Terminal) osc(b []byte) {
 			t.oscDynamic(number-10, text)
 		case number >= 110 && number <= 119 && t.extra != nil:
 			t.extra.dynamic[number-110] = 0
+			t.lasts(0)
 		}
 	}
 }
@@ -117,6 +119,14 @@ func (t *Terminal) oscNotify9(text string) {
 	if err != nil {
 		p = 0
 	}
+	pr := progress{n, min(max(p, 0), 100)}
+	if n == 0 {
+		pr = progress{}
+	}
+	if t.extra != nil || n != 0 {
+		t.more().progress = pr
+	}
+	t.lasts(lastingProgress)
 	t.event(Event{Kind: EventProgress, State: n, Percent: min(max(p, 0), 100)})
 }
 

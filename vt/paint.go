@@ -59,6 +59,7 @@ func (t *Terminal) AppendPaint(dst []byte, o PaintOptions) []byte {
 	p.kittyFlags(&t.scr.kitty)
 	p.hostModes(o)
 	p.title(t.title)
+	p.lasting(o.Again)
 	p.hostCursor(t.scr, t.x, t.y, t.pending, o)
 	if t.modes&modeOrigin != 0 && o.Cols == t.cols && o.Rows == t.rows {
 		p.str("\x1b[?6h")
@@ -110,10 +111,11 @@ func (p *painter) hostCursor(s *screen, x, y int, pending bool, o PaintOptions) 
 		c = s.view(y).at(x - 1)
 		p.str("\b")
 	}
-	if c&cellContent != 0 {
-		p.setRendition(c)
-		p.b = appendContent(p.b, p.t, c)
+	p.setRendition(c)
+	if c&cellContent == 0 {
+		p.str(" ")
 	}
+	p.b = appendContent(p.b, p.t, c)
 }
 
 // clampRow is the host row that shows row y while the window contains row

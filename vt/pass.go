@@ -75,12 +75,11 @@ var passCSI = [...]passRule{
 	{"'}", nil, "moves text"},
 	{"'~", nil, "moves text"},
 	{"b", nil, "repeats a character"},
-	{"g", nil, "tab stops, reset at detach"},
+	{"g", clearsTabs, "tab stops, reset at detach; terminals differ in the other parameters"},
 	{"?W", only(5), "default tab stops, as after detach"},
 	{"r", nil, "margins, reset at detach"},
 	{"s", nil, "saves the cursor, or margins, reset at detach"},
 	{"u", nil, "restores the cursor"},
-	{"t", only(22, 23), "the stack of titles; the others are queries, or move and resize windows"},
 	{"!p", nil, "soft reset"},
 	{" q", nil, "shape of the cursor, reset at detach"},
 	{"\"q", nil, "protects characters, reset at detach"},
@@ -162,6 +161,9 @@ func passesAPC(body []byte) bool {
 	head, _, _ := bytes.Cut(body, []byte(";"))
 	return bytes.HasPrefix(head, []byte("G")) && !bytes.Contains(head, []byte("a=q"))
 }
+
+// clearsTabs accepts TBC 0 and 3.
+func clearsTabs(p []int) bool { return len(p) == 0 || p[0] == 0 || p[0] == 3 }
 
 func below(n int) func([]int) bool {
 	return func(p []int) bool { return len(p) == 0 || p[0] < n }

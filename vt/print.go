@@ -192,7 +192,7 @@ func (t *Terminal) putASCII(p []byte, attr cell) {
 // only with DECAWM, and resetting DECAWM clears it.
 func (t *Terminal) wrap() {
 	t.pending = false
-	if t.x == t.cols-1 && t.left == 0 && (t.y == t.bot || t.y < t.rows-1) {
+	if t.x == t.cols-1 && t.left == 0 && (t.y == t.bot || t.y < t.rows-1) && t.scr.rows != nil {
 		r := t.scr.raw(t.y)
 		if r.flags&rowText == 0 {
 			r = t.touch(t.y)

@@ -41,9 +41,18 @@ func (t *Terminal) reflow(cols, rows int) {
 	}
 	last := f.lastRow()
 	full := last == t.rows-1
+	known, wraps := 0, t.cols != cols // rows of the history that earlier sizes moved there
+	if t.hist != nil {
+		known = t.hist.moved
+	}
 	t.held = true
 	f.gather(last)
-	f.takeOpen()
+	partly := f.takeOpen()
+	if full && wraps && known > 0 { // as many rows as they are now
+		f.cols = t.cols
+		partly = f.pull(last+1+known) > last+1+known
+		f.cols = cols
+	}
 	if full {
 		f.pull(rows)
 	}
@@ -51,6 +60,55 @@ func (t *Terminal) reflow(cols, rows int) {
 	f.layout()
 	t.held = false
 	f.place(rows)
+	f.moved(known-(len(f.rows)-last-1), wraps, partly)
+}
+
+// moved counts the rows of the history that the size moved there: what is left of those
+// that were known, and the surplus. If the rows are others than before, a line that was
+// only partly moved does not count.
+func (f *flow) moved(left int, wraps, partly bool) {
+	h := f.t.hist
+	if h == nil {
+		return
+	}
+	if wraps {
+		left = 0
+		if partly {
+			left = -f.height(f.lines[0].cells)
+		}
+	}
+	h.moved = max(left+max(len(f.rows)-f.t.rows, 0), 0)
+}
+
+// unscroll is CSI Ps + T of kitty: it takes the newest rows of the history back to the top
+// of the screen, whose last rows go. Here only rows that a smaller size moved into the
+// history come back: a program cannot take what it has written away from its reader. At
+// most all rows but one at a time.
+func (t *Terminal) unscroll(n int) {
+	if t.scr != &t.main || t.hist == nil {
+		return
+	}
+	n = min(n, t.hist.moved, t.rows-1)
+	if n <= 0 {
+		return
+	}
+	s := t.scr
+	if s.rows == nil {
+		s.rows = make([]row, t.rows)
+	}
+	x, y := t.x, t.y
+	f := flow{t: t, cols: t.cols}
+	t.held = true
+	f.gather(t.rows - n - 1)
+	f.takeOpen()
+	f.pull(t.rows)
+	f.layout()
+	t.held = false
+	f.place(t.rows)
+	t.moveTo(x, y)
+	t.hist.moved -= n
+	s.moved = t.nextRev
+	t.changed = true
 }
 
 // lastRow is the last row with text or the cursor.
@@ -107,11 +165,11 @@ func (f *flow) enter(y, line, off int) {
 }
 
 // takeOpen prepends the history's open line to the first line, which continues
-// it.
-func (f *flow) takeOpen() {
+// it, and reports whether there is one.
+func (f *flow) takeOpen() bool {
 	h := f.t.hist
 	if h == nil || !h.open.any || len(f.lines) == 0 {
-		return
+		return false
 	}
 	l := f.fromHistory(h.openLine())
 	if c := f.lines[0].cells; h.open.spacer && (len(c) == 0 || !c[0].isWide()) {
@@ -119,6 +177,7 @@ func (f *flow) takeOpen() {
 	}
 	h.open = openLine{text: h.open.text[:0], spans: h.open.spans[:0]}
 	f.prepend(l)
+	return true
 }
 
 // prepend inserts cells at the start of the first line.
@@ -132,16 +191,16 @@ func (f *flow) prepend(l flowLine) {
 	f.lines[0].prompt = l.prompt
 }
 
-// pull takes lines back from the history until there are enough rows.
-func (f *flow) pull(rows int) {
-	have := 0
+// pull takes lines back from the history until there are enough rows, and returns how
+// many there are.
+func (f *flow) pull(rows int) (have int) {
 	for _, l := range f.lines {
 		have += f.height(l.cells)
 	}
 	for have < rows {
 		hl, ok := f.t.popLine()
 		if !ok {
-			return
+			break
 		}
 		l := f.fromHistory(hl)
 		if hl.flags&lineContinued != 0 {
@@ -155,6 +214,7 @@ func (f *flow) pull(rows int) {
 		}
 		have += f.height(f.lines[0].cells)
 	}
+	return have
 }
 
 // height is the number of rows of a line.

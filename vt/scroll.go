@@ -18,7 +18,7 @@ func (t *Terminal) scrollUp(top, bot, n int) {
 	}
 	if top == 0 && s == &t.main {
 		for y := range n {
-			t.push(s.raw(y))
+			t.pushScrolled(s.raw(y))
 		}
 	}
 	blank := t.penBlank()
@@ -39,11 +39,19 @@ func (t *Terminal) scrollUp(top, bot, n int) {
 // scrollScreen scrolls the whole screen up by one row.
 func (t *Terminal) scrollScreen() {
 	if s := t.scr; s == &t.main {
-		t.push(&s.rows[s.top])
+		t.pushScrolled(&s.rows[s.top])
 	}
 	t.turn()
 	if t.pen.style.bg != 0 {
 		t.clearRow(t.bot, t.penBlank())
+	}
+}
+
+// pushScrolled is push for a row that the program scrolled away.
+func (t *Terminal) pushScrolled(r *row) {
+	t.push(r)
+	if t.hist != nil {
+		t.hist.moved = 0
 	}
 }
 

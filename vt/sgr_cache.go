@@ -22,13 +22,22 @@ type sgrText struct{ lo, hi uint64 }
 // readSGR reads p up to the first byte that may be final, and returns the
 // number of bytes. The sequence need not be SGR, and may be longer.
 func readSGR(p *[16]byte) (s sgrText, n int) {
-	const upper = 0xc0 * eachOne // no bits of parameters and what precedes them
 	s.lo, s.hi = binary.LittleEndian.Uint64(p[:8]), binary.LittleEndian.Uint64(p[8:])
-	m, more := s.lo&upper, s.hi&upper
+	m, more := notParameters(s.lo), notParameters(s.hi)
 	long := (m|-m)>>63 - 1 // all ones if the first word has no such byte
-	s.lo &= m ^ (m - 1)
-	s.hi &= (more ^ (more - 1)) & long
+	s.lo &= upTo(m)
+	s.hi &= upTo(more) & long
 	return s, (bits.TrailingZeros64(m)+bits.TrailingZeros64(more)&int(long))/8 + 1
+}
+
+// notParameters has bit 6 of every byte of w from 0x40 up; the others are parameters and
+// what precedes them.
+func notParameters(w uint64) uint64 { return (w | w>>1) & (0x40 * eachOne) }
+
+// upTo has all bits of the bytes up to the first that m marks in bit 6; all if there is none.
+func upTo(m uint64) uint64 {
+	low := m ^ (m - 1)
+	return low | low<<1
 }
 
 // places returns the two entries that may hold a sequence.

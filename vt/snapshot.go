@@ -34,6 +34,8 @@ type tail struct {
 	Events     []Event         `json:"events,omitempty"`
 	Icon       string          `json:"icon,omitempty"`
 	Pointer    string          `json:"pointer,omitempty"`
+	Progress   *progress       `json:"progress,omitempty"`
+	Lasted     lasting         `json:"lasted,omitempty"` // what the program has ever set, see lasting
 	SavedModes map[uint32]bool `json:"savedModes,omitempty"`
 	Wrapped    []int           `json:"wrapped,omitempty"` // rows of the current screen that continue
 	Spacers    [][]int         `json:"spacers,omitempty"` // see staleSpacers, of either screen
@@ -165,9 +167,13 @@ func (t *Terminal) tail() tail {
 	if t.main.saved.pending || t.alt.saved.pending {
 		s.Waits = []bool{t.main.saved.pending, t.alt.saved.pending}
 	}
+	s.Lasted = t.lasted
 	if e := t.extra; e != nil {
 		s.Icon, s.Pointer, s.SavedModes = e.icon, e.pointer, e.savedModes
 		s.EightBit, s.Conformity, s.Notice = e.protect8, e.conformity, e.notice
+		if e.progress != (progress{}) {
+			s.Progress = &e.progress
+		}
 	}
 	return s
 }
@@ -257,6 +263,10 @@ func (t *Terminal) apply(s tail) {
 		e.icon, e.pointer, e.savedModes = s.Icon, s.Pointer, s.SavedModes
 		e.protect8, e.conformity = s.EightBit, s.Conformity
 	}
+	if s.Progress != nil {
+		t.more().progress = *s.Progress
+	}
+	t.lasted |= s.Lasted
 	t.lost = Dropped{}
 	if s.Dropped != nil {
 		t.lost = *s.Dropped

@@ -85,6 +85,8 @@ type Terminal struct {
 	frozen    *frozen // what readers see during a synchronized update
 	spare     *frozen // its memory, kept for the next update
 	extra     *extra  // rarely used state
+	lasted    lasting // what the program has ever set, RIS or not
+	lastings  uint32  // see Lastings
 	packed    *[]byte // the screens, see Pack
 	held      bool    // a resize is in progress: interned values are not swept
 	title     string
@@ -103,6 +105,7 @@ type extra struct {
 	palette    map[int]uint32
 	dynamic    [10]uint32 // OSC 10–19, 1<<24 is "set"
 	pointer    string
+	progress   progress
 	workDir    string
 	modKeys    [8]uint16 // XTMODKEYS, by resource
 	sacExtent  uint8     // DECSACE
@@ -112,6 +115,12 @@ type extra struct {
 	nested     uint8     // depth of passthrough
 	conformity uint8     // DECSCL level, 0 = 4
 	notice     *notice   // an incomplete OSC 99
+}
+
+// progress is OSC 9;4: what is shown, 0 for nothing.
+type progress struct {
+	State   int `json:"state"`
+	Percent int `json:"percent"`
 }
 
 // New makes a terminal. It returns ErrSize for a size outside MinCols×MinRows …

@@ -191,10 +191,10 @@ func newAgentSetCmd(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", "", "what the agent may do by itself: an id or name of one of its `MODE`s")
 	f.StringVar(&o.model, "model", "", "an id or name of one of its `MODEL`s")
-	return cli.Describe(cmd, `For agents over ACP. It lasts until the agent ends; mode and model in [agents.acp] count
-for every start. An unknown value is an error that lists the valid ones; gc explain shows
-the present ones. In a mode in which the agent decides by itself, its policy has nothing
-to answer.`, `
+	return cli.Describe(cmd, `For agents over ACP. It lasts as long as the conversation, also when the agent dies or
+is restarted, unless mode or model in [agents.acp] changes. An unknown value is an error
+that lists the valid ones; gc explain shows the present ones. In a mode in which the
+agent decides by itself, its policy has nothing to answer.`, `
 		gc agent set worker --mode plan
 		gc agent set worker --model opus`,
 		cli.Statuses{cli.ExitNotFound: "", cli.ExitCannotTell: "", cli.ExitUnsupported: "not an agent over ACP"})
@@ -209,6 +209,9 @@ func runAgentSet(ctx context.Context, a *app, t *target, o agentSetOptions) erro
 		return err
 	}
 	if !ok {
+		if running, err := t.provider.IsRunning(ctx, t.session); err == nil && !running {
+			return fmt.Errorf("%s: %w", t.label, runtime.ErrSessionNotFound)
+		}
 		return fmt.Errorf("mode of %s: %w", t.label, runtime.ErrUnsupported)
 	}
 	if err := p.SetMode(ctx, t.session, o.mode, o.model); err != nil {
@@ -253,8 +256,9 @@ func newAgentMoveCmd(a *app) *cobra.Command {
 ends at once; another is drained (one interrupt, then at most drift_drain_timeout).
 work_dir is a path on the machine where the agent runs, and is made if it does not exist.
 With --carry it must have no changes of its own there; ignored files stay behind with git,
-and nothing is deleted where the agent was. On another machine it begins a new
-conversation. If a step fails, it starts again where it was.`, `
+and nothing is deleted where the agent was. Its conversation is copied, and it resumes
+that one, if gc knows where its program keeps conversations: else it begins a new one. If
+a step fails, it starts again where it was.`, `
 		gc agent move worker --session ssh://build.example --work-dir /home/me/project --carry git
 		gc agent move worker --session native --work-dir project`,
 		cli.Statuses{cli.ExitFailure: "failure: the agent is where it was", cli.ExitNotFound: "no such agent, city or controller", cli.ExitCannotTell: ""})
@@ -293,14 +297,19 @@ func runAgentMove(ctx context.Context, a *app, name string, o agentMoveOptions) 
 	}
 	m := move.Move{
 		City: city, Controller: c, Agent: spec.Name(), Carry: what,
-		From: config.Placement{Session: from, WorkDir: workDirKey(spec)},
-		To:   config.Placement{Session: to, WorkDir: cmp.Or(o.workDir, workDirKey(spec))},
+		Keeps: carry.Conversation{Dir: spec.Resolved.ConversationDir, Files: spec.Resolved.ConversationFiles},
+		From:  config.Placement{Session: from, WorkDir: workDirKey(spec)},
+		To:    config.Placement{Session: to, WorkDir: cmp.Or(o.workDir, workDirKey(spec))},
 		Place: func(ctx context.Context, p config.Placement) (carry.Place, error) {
 			there, err := placed(city, spec.Name(), p)
 			if err != nil {
 				return carry.Place{}, err
 			}
-			return a.providers.Place(ctx, p.Session, there.Config.WorkDir)
+			place, err := a.providers.Place(ctx, p.Session, there.Config.WorkDir)
+			for name, value := range there.Config.Env { // may say where the program keeps its state
+				place.Env = append(place.Env, name+"="+value)
+			}
+			return place, err
 		},
 		Say: func(step string) { fmt.Fprintf(a.Err, "%s\n", display.Line(step)) },
 	}
@@ -311,10 +320,11 @@ func runAgentMove(ctx context.Context, a *app, name string, o agentMoveOptions) 
 	return err
 }
 
-// hostsBoth fails if the running city hosts every agent with one provider, another one.
+// hostsBoth fails if the running city hosts every agent with one provider, another one:
+// GC_SESSION says so, or its controller is older than gc agent move.
 func hostsBoth(ctx context.Context, c *cityapi.Client, name, to string) error {
 	st, err := c.Status(ctx)
-	if err != nil || st.SessionProvider == to || backend.IsRouter(st.SessionProvider) {
+	if err != nil || st.SessionProvider == to || st.AnyProvider {
 		return err
 	}
 	return cli.Fail(cli.ExitFailure, fmt.Sprintf("set session = %q for %s in city.toml, then gc stop and gc start", to, name),

@@ -10,13 +10,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	"gascity.dev/gc/cmd/gc/internal/notices"
 	"gascity.dev/gc/cmd/gc/internal/words"
+	"gascity.dev/gc/internal/attention"
+	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux/keys"
@@ -65,7 +70,8 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	return cli.Describe(cmd, `Shows the session's screen and passes input and output through until you press the
 detach keys, the program ends or the connection breaks. ctrl-b ctrl-b sends one
 ctrl-b. When an agent is restarted, Enter attaches to the new session. Your terminal
-is always restored.
+is always restored. While the multiplexer or another machine does not answer, the last
+line says so, and what you type is kept: for 10 seconds, or 10 minutes.
 
 Without a name it lists what is running, to choose from. gc attach looks for an agent
 of the city, or, outside a city, for a session.`+long, fmt.Sprintf(`
@@ -107,6 +113,7 @@ func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
 		}
 		return cli.Fail(cli.ExitUsage, "peek, nudge and keys work without one", "attach requires a terminal on standard input")
 	}
+	defer at.tellOfCity(ctx)()
 	for follow := true; follow; {
 		if follow, err = at.once(ctx); err != nil {
 			return err
@@ -121,6 +128,49 @@ type attachment struct {
 	app      *app
 	t        *target
 	terminal runtime.Terminal
+}
+
+// noticePause is between two tries to follow a city whose controller does not answer.
+const noticePause = 10 * time.Second
+
+// tellOfCity tells the terminal what happens in the rest of the agent's city, until the result
+// is called.
+func (at *attachment) tellOfCity(ctx context.Context) (end func()) {
+	city, err := at.app.city.optional()
+	if at.t.spec == nil || err != nil || city == nil || city.Notify.Terminal == config.TerminalOff {
+		return func() {}
+	}
+	told, out := notices.Terminal{Mode: city.Notify.Terminal}, make(chan []byte)
+	ctx, cancel := context.WithCancel(ctx)
+	send := func(b []byte) {
+		if len(b) == 0 {
+			return
+		}
+		select {
+		case out <- b:
+		case <-ctx.Done():
+		}
+	}
+	at.terminal.Notices = out
+	var follow sync.WaitGroup
+	follow.Go(func() {
+		for ctx.Err() == nil {
+			_ = attentionCity{at.app}.Watch(ctx, func() error { // it is tried again
+				st, err := cityStatus(ctx, at.app)
+				if err == nil {
+					send(told.Attention(attention.Of(st.Agents, nil, nil)))
+					send(told.Status(st.Agents))
+				}
+				return nil
+			})
+			_ = clock.Sleep(ctx, noticePause)
+		}
+	})
+	return func() {
+		cancel()
+		follow.Wait()
+		_, _ = at.app.Out.Write(told.Clear()) // the terminal may be gone
+	}
 }
 
 // once attaches until the user detaches or the program ends. It returns

@@ -5,13 +5,18 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/away"
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/internal/attention"
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/self"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -19,7 +24,7 @@ import (
 type cityFinder struct {
 	flag string // --city
 
-	once sync.Once // guards the next two: see optional
+	once sync.Once // guards the next two: see load
 	read *config.City
 	err  error
 }
@@ -80,13 +85,15 @@ func (f *cityFinder) away() bool {
 	return err != nil
 }
 
-// load reads the city.
+// load reads the city, once for a command.
 func (f *cityFinder) load() (*config.City, error) {
-	dir, err := f.dir()
-	if err != nil {
-		return nil, err
-	}
-	return config.Load(dir, checkDetachKeys)
+	f.once.Do(func() {
+		var dir string
+		if dir, f.err = f.dir(); f.err == nil {
+			f.read, f.err = config.Load(dir, checkDetachKeys)
+		}
+	})
+	return f.read, f.err
 }
 
 // checkDetachKeys rejects detach keys that gc attach does not know.
@@ -105,14 +112,13 @@ func (f *cityFinder) none(err error) bool {
 }
 
 // optional is load for commands that do not need a city: it returns nil if there is
-// none and --city was not given. It reads the city once.
+// none and --city was not given.
 func (f *cityFinder) optional() (*config.City, error) {
-	f.once.Do(func() {
-		if f.read, f.err = f.load(); f.none(f.err) {
-			f.err = nil
-		}
-	})
-	return f.read, f.err
+	city, err := f.load()
+	if f.none(err) {
+		return nil, nil
+	}
+	return city, err
 }
 
 // controller connects to the city's controller for a call about agents. If the
@@ -122,9 +128,11 @@ func (f *cityFinder) controller(names ...string) (*cityapi.Client, []string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if city, err := config.Load(dir); err == nil {
-		if names, err = qualify(city, names); err != nil {
-			return nil, nil, err
+	if len(names) > 0 {
+		if city, err := f.load(); err == nil {
+			if names, err = qualify(city, names); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	c, err := cityapi.Dial(dir)
@@ -188,7 +196,7 @@ func findAgent(city *config.City, name string) (*agent.Spec, error) {
 
 // buildOptions describe this process as what starts agents.
 func buildOptions() (agent.BuildOptions, error) {
-	bin, err := os.Executable()
+	bin, err := self.Program()
 	return agent.BuildOptions{Environ: os.Environ(), Bin: bin}, err
 }
 
@@ -228,6 +236,10 @@ func (m mailCity) CompleteAgents(cmd *cobra.Command, args []string, prefix strin
 // Post connects to the controller, and adds to a query which session asks.
 func (m mailCity) Post(q cityapi.MailQuery) (*cityapi.Client, cityapi.MailQuery, error) {
 	c, _, err := m.a.city.controller()
+	if far := m.a.city.far(); err != nil && far.Far() {
+		q.Token = os.Getenv("GC_INSTANCE_TOKEN")
+		return far.Client(os.Getenv), q, nil
+	}
 	if err != nil {
 		return nil, q, err
 	}
@@ -238,4 +250,60 @@ func (m mailCity) Post(q cityapi.MailQuery) (*cityapi.Client, cityapi.MailQuery,
 	}
 	q.InsideRequest = cityapi.SelfIn(dir, os.Getenv)
 	return c, q, nil
+}
+
+// attentionCity is the city of gc attention.
+type attentionCity struct{ a *app }
+
+// Attention asks the controller; without one, only agents that run are known.
+func (c attentionCity) Attention(ctx context.Context) ([]cityapi.Attention, error) {
+	conn, _, err := c.a.city.controller()
+	if err == nil {
+		defer conn.Close()
+		return conn.Attention(ctx)
+	}
+	if !errors.Is(err, cityapi.ErrNoController) {
+		return nil, err
+	}
+	c.a.providers.LooksOnly = true
+	st, err := cityStatus(ctx, c.a)
+	if err != nil {
+		return nil, err
+	}
+	return attention.Of(st.Agents, nil, nil), nil
+}
+
+// watchPause follows each look of a watch: events come in groups.
+const watchPause = 300 * time.Millisecond
+
+// Watch follows the events of the controller.
+func (c attentionCity) Watch(ctx context.Context, changed func() error) error {
+	conn, _, err := c.a.city.controller()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	st, err := conn.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for seq := st.Seq; ; {
+		if err := changed(); err != nil || ctx.Err() != nil {
+			return err
+		}
+		heard := errors.New("an event")
+		err := conn.Events(ctx, seq, true, func(e cityapi.Event) error {
+			seq = e.Seq
+			return heard
+		})
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			return cli.Fail(cli.ExitNotFound, "gc start", "the controller has ended")
+		case !errors.Is(err, heard):
+			return err
+		}
+		_ = clock.Sleep(ctx, watchPause) // the next look notices its end
+	}
 }

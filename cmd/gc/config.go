@@ -154,7 +154,7 @@ func runConfigShow(a *app, names []string, o configShowOptions) error {
 		}
 		names[i] = ag.QualifiedName()
 	}
-	shown, err := config.Show(city, names...)
+	shown, err := config.Show(city, os.Environ(), names...)
 	if err != nil {
 		return err
 	}

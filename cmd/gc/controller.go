@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gascity.dev/gc/cmd/gc/internal/backend"
+	"gascity.dev/gc/cmd/gc/internal/cityfleet"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/elsewhere"
 	"gascity.dev/gc/internal/agent"
@@ -51,10 +52,11 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	}
 	c := backend.SelectedIn(city)
 	a.providers.Through = nil // it is the controller that holds the streams
-	p, err := a.providers.New(c, city.Dir)
+	p, err := a.providers.NewController(c, city)
 	if err != nil {
 		return controller.Options{}, err
 	}
+	a.providers.NoExec = true // from here on this process is the controller, or waits for it
 	for _, w := range agent.TemplateWarnings(city) {
 		a.Warn("%s", w)
 	}
@@ -65,7 +67,8 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	far := elsewhere.New(a.providers)
 	return controller.Options{
 		City: city, Provider: p, ProviderName: c.Name, Background: far.Commands(), Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: claimsDir(),
-		Build: build, Outboxes: far.Outboxes, HostStream: a.providers.Forward,
+		Build: build, Outboxes: far.Outboxes, FollowOutboxes: far.Follow, HostStream: a.providers.Forward, Place: a.providers.Where,
+		Fleet: cityfleet.Serve(city.Dir, p),
 	}, nil
 }
 
@@ -110,8 +113,12 @@ func claimsDir() string {
 // launchController starts a controller in the background and returns the city's
 // status after the first reconcile.
 func launchController(ctx context.Context, o controller.Options) (cityapi.Status, error) {
+	bin, err := os.Executable() // not GC_BIN: that of a city with pods is gc-k8s
+	if err != nil {
+		return cityapi.Status{}, err
+	}
 	return controller.Spawn(ctx, controller.SpawnOptions{
-		City: o.City.Dir, Bin: o.Build.Bin, Env: o.Build.Environ,
+		City: o.City.Dir, Bin: bin, Env: o.Build.Environ,
 		Args: []string{"controller", "run", "--city", o.City.Dir},
 	})
 }

@@ -94,6 +94,9 @@ func (e *explained) print(c *cli.Console, now time.Time) error {
 	if act.Source != "" {
 		facts.Add("because", act.Source+": "+act.Evidence)
 	}
+	if act.Message != "" {
+		facts.Add("message", act.Message)
+	}
 	if err := facts.Print(c.Out); err != nil {
 		return err
 	}

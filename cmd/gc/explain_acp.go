@@ -21,8 +21,9 @@ type explainedACP struct {
 	Permission string   `json:"permission"`
 	Allow      []string `json:"allow,omitempty"`
 	Deny       []string `json:"deny,omitempty"`
-	Asks       bool     `json:"asks"`          // it asks before it acts
-	Why        string   `json:"why,omitempty"` // why it may not
+	Asks       bool     `json:"asks"`                  // it asks before it acts
+	Why        string   `json:"why,omitempty"`         // why it may not
+	AskTimeout string   `json:"ask_timeout,omitempty"` // a question open for so long is rejected
 }
 
 // explainedServer is an MCP server of the agent. Its environment is a secret.
@@ -39,6 +40,9 @@ func (e *explained) explainConfig(s *agent.Spec) {
 		x := &explainedACP{
 			Command: acp.Command, Mode: acp.Mode, Model: acp.Model,
 			Permission: acp.Permission, Allow: acp.Allow, Deny: acp.Deny,
+		}
+		if acp.AskTimeout > 0 {
+			x.AskTimeout = acp.AskTimeout.String()
 		}
 		if e.Activity != nil { // gc agent set may have changed them
 			x.Mode, x.Model = cmp.Or(e.Activity.Mode, x.Mode), cmp.Or(e.Activity.Model, x.Model)
@@ -103,7 +107,11 @@ func (x *explainedACP) policy() string {
 	if len(parts) > 0 {
 		rest = "else " + rest
 	}
-	return strings.Join(append(parts, rest), "; ")
+	parts = append(parts, rest)
+	if x.AskTimeout != "" {
+		parts = append(parts, "a question is rejected after "+x.AskTimeout)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // addUsage adds what the conversation has used, and how its last turn ended.

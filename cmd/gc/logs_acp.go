@@ -13,19 +13,40 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
+// transcripts is a provider that reads the transcripts of its sessions.
+type transcripts interface {
+	Entries(ctx context.Context, session string, after int64, f func(transcript.Entry) error) error
+}
+
 // transcriptOf returns the transcript of an agent over ACP, nil for another agent.
 func (a *app) transcriptOf(ctx context.Context, t *target, o logsOptions) (*acplog.Log, error) {
-	dir, err := a.city.dir()
+	city, err := a.city.dir()
 	if err != nil {
 		return nil, nil // without a city there is none
 	}
-	if _, ok, err := runtime.AsFor[runtime.TurnProvider](ctx, t.provider, t.session); err != nil || !ok {
+	_, ok, err := runtime.AsFor[runtime.TurnProvider](ctx, t.provider, t.session)
+	if (err == nil || errors.Is(err, runtime.ErrSessionNotFound)) && t.spec != nil && t.spec.OverACP() {
+		ok, err = true, nil // its transcript outlives it
+	}
+	if err != nil || !ok {
 		return nil, err
 	}
-	if dir, err = backend.ACPDir(dir, t.session); err != nil {
+	dir, err := backend.ACPDir(city, t.session)
+	if err != nil {
 		return nil, err
 	}
 	l := &acplog.Log{Dir: dir, JSON: o.json}
+	if t.spec != nil && t.spec.OverACP() && t.spec.Host() != "" {
+		there, err := a.providers.New(backend.Choice{Name: t.spec.HostedBy(t.spec.Resolved.Session), Origin: "session of agent " + t.spec.Name()}, city)
+		if err != nil {
+			return nil, err
+		}
+		p, ok := runtime.As[transcripts](there)
+		if !ok {
+			return nil, nil
+		}
+		l.There = func(after int64, f func(transcript.Entry) error) error { return p.Entries(ctx, t.session, after, f) }
+	}
 	if !l.Exists() {
 		return nil, nil
 	}
@@ -63,6 +84,9 @@ func (a *app) oneTranscript(ctx context.Context, t *target, l *acplog.Log, o log
 func (a *app) printWire(t *target, o logsOptions) error {
 	if o.follow || o.json || o.lines > 0 {
 		return cli.Fail(cli.ExitUsage, "gc logs AGENT --wire | tail -n 20", "--wire goes with no other option")
+	}
+	if t.spec != nil && t.spec.Host() != "" {
+		return cli.Fail(cli.ExitUnsupported, "read it there, in the folder gc/acp of the state directory", "%s: its messages are kept on %s", display.Line(t.label), t.spec.Host())
 	}
 	dir, err := a.city.dir()
 	if err == nil {

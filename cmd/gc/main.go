@@ -16,6 +16,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/acp/host"
 	"gascity.dev/gc/internal/fds"
+	"gascity.dev/gc/internal/self"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime/subprocess"
 	"github.com/spf13/cobra"
@@ -25,18 +26,32 @@ import (
 var version = "dev"
 
 func main() {
-	cli.SetProgram(os.Args[0], isCommand)
-	if mux.IsDaemon(os.Args) {
-		os.Exit(mux.RunDaemon(os.Args))
-	}
-	if subprocess.IsParent(os.Args) {
-		os.Exit(subprocess.RunParent())
-	}
-	if host.Is(os.Args) {
-		os.Exit(host.Run(os.Args))
+	cli.SetProgram(self.Called(os.Args[0]), isCommand)
+	if status, is := daemon(os.Args); is {
+		os.Exit(status)
 	}
 	fds.CloseOnExec(3)
 	os.Exit(run(context.Background(), os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}
+
+// daemon runs this program as one of the processes that gc starts for itself. gc-k8s is
+// none of them: it starts gc for that.
+func daemon(args []string) (status int, is bool) {
+	switch {
+	case !self.IsGC:
+		if _, err := self.Program(); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\nhint: put it into the same directory as gc (make build builds both)\n", cli.Program, err)
+			return cli.ExitFailure, true
+		}
+		return 0, false
+	case mux.IsDaemon(args):
+		return mux.RunDaemon(args), true
+	case subprocess.IsParent(args):
+		return subprocess.RunParent(), true
+	case host.Is(args):
+		return host.Run(args), true
+	}
+	return 0, false
 }
 
 // isCommand reports whether gc has a command of this name.

@@ -2,12 +2,10 @@ package main
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"syscall"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/internal/self"
 	"github.com/spf13/cobra"
 )
 
@@ -34,42 +32,17 @@ read-only without --control. The server is the program gc-mcp beside gc.`, `
 // runMCP executes gc-mcp, a separate program so that the protocol does not slow
 // down the start of other commands.
 func runMCP(control bool) error {
-	self, err := os.Executable()
+	program, err := self.Program()
 	if err != nil {
 		return err
 	}
-	if real, err := filepath.EvalSymlinks(self); err == nil {
-		self = real
-	}
-	path, err := findMCP(filepath.Dir(self))
+	path, err := self.Beside("-mcp")
 	if err != nil {
-		return err
+		return cli.Fail(cli.ExitNotFound, "put gc-mcp into the same directory (make build builds both)", "%v", err)
 	}
-	argv := []string{path, "--gc", self}
+	argv := []string{path, "--gc", program}
 	if control {
 		argv = append(argv, "--control")
 	}
 	return syscall.Exec(path, argv, os.Environ())
-}
-
-// findMCP looks for gc-mcp in the directory of gc, then on PATH. It may have been
-// renamed together with gc.
-func findMCP(dir string) (string, error) {
-	names := slices.Compact([]string{cli.Program + "-mcp", cli.Product + "-mcp"})
-	for _, name := range names {
-		if path := filepath.Join(dir, name); exists(path) {
-			return path, nil
-		}
-	}
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-	}
-	return "", cli.Fail(cli.ExitNotFound, "put "+names[0]+" into the same directory (make build builds both)", "cannot find %s in %s or on PATH", names[0], dir)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -69,6 +69,8 @@ func newAgentNudgeCmd(a *app, s scope) *cobra.Command {
   queued      it waits until the agent is idle (--delivery queue, or the timeout), or
               here for its city: from a session on another machine than the city's
 
+`+interruptHelp+`
+
 `+commandsHelp+`
 
 With wait-idle and queue the message goes into the city's queue on disk. It is typed
@@ -80,9 +82,10 @@ receipt follows the agent's name, and the command fails if one delivery fails.`,
 		gc nudge worker 'please run the tests'
 		git diff | gc nudge worker -
 		gc nudge worker 'and then the linter' --delivery queue
+		gc nudge worker --interrupt 'stop: the tests are wrong'
 		gc nudge --to worker,tester 'stop at five'
 		gc nudge --all 'the branch is frozen' --delivery queue`,
-		cli.Statuses{cli.ExitOK: "submitted; with --delivery queue: queued", cli.ExitFailure: "drafted, blocked, refused or dead", cli.ExitNotFound: "", cli.ExitCannotTell: "unverified", cli.ExitTimeout: "still queued after --timeout"})
+		cli.Statuses{cli.ExitOK: "submitted; with --delivery queue: queued", cli.ExitFailure: "drafted, blocked, refused or dead", cli.ExitNotFound: "", cli.ExitCannotTell: "unverified; with --interrupt: perhaps during a turn", cli.ExitUnsupported: "", cli.ExitTimeout: "still queued after --timeout"})
 	a.AddTo(cmd, []cli.Entry{
 		{Name: "list", Make: func() *cobra.Command { return newNudgeListCmd(a) }},
 		{Name: "drop", Make: func() *cobra.Command { return newNudgeDropCmd(a) }},
@@ -104,6 +107,9 @@ func (o *agentNudgeOptions) parse(cmd *cobra.Command, a *app, args []string) err
 	}
 	if len(args) > 1 {
 		return cli.UsageError(cmd, "with --to or --all the only argument is the text: gc nudge --to a,b TEXT")
+	}
+	if err := o.checkInterrupt(cmd); err != nil {
+		return err
 	}
 	return o.takeText(cmd, a, args)
 }
@@ -143,7 +149,7 @@ func (a *app) nudgeAway(ctx context.Context, o agentNudgeOptions) error {
 	}
 	receipts := make([]manyReceipt, 0, len(o.to))
 	for _, name := range o.to {
-		q := cityapi.QueueRequest{Agent: strings.TrimSpace(name), Text: o.text, TTL: o.ttl, Raw: o.raw}
+		q := cityapi.QueueRequest{Agent: strings.TrimSpace(name), Text: o.text, TTL: o.ttl, Raw: o.raw, Interrupt: o.interrupt}
 		r, err := a.tellAway(ctx, cityapi.Message{Kind: cityapi.MessageNudge, Nudge: &q})
 		switch {
 		case err != nil:
@@ -168,7 +174,7 @@ func (a *app) nudgeAway(ctx context.Context, o agentNudgeOptions) error {
 // tellAway sends a message of this session to its city on another machine.
 func (a *app) tellAway(ctx context.Context, m cityapi.Message) (away.Receipt, error) {
 	var err error
-	if m.InsideRequest, err = self(); err != nil {
+	if m.InsideRequest, err = insideAgent(); err != nil {
 		return away.Receipt{}, err
 	}
 	e, err := a.city.far().Post(ctx, m)
@@ -194,6 +200,9 @@ func (a *app) printAway(r away.Receipt, asJSON bool) error {
 
 // deliverTo types or queues the message for one agent.
 func (a *app) deliverTo(ctx context.Context, t *target, o agentNudgeOptions) error {
+	if o.interrupt {
+		return a.redirect(ctx, t, o)
+	}
 	if o.delivery == "" {
 		o.delivery = a.usualDelivery(ctx, t)
 	}
@@ -221,7 +230,7 @@ func (a *app) usualDelivery(ctx context.Context, t *target) string {
 	if !ok {
 		return deliverImmediate
 	}
-	if act, err := p.Activity(ctx, t.session); err != nil || act.State != runtime.ActivityWorking {
+	if act, err := p.Activity(ctx, t.session); err != nil || act.State != runtime.ActivityWorking && act.State != runtime.ActivityStuck {
 		return deliverImmediate
 	}
 	fmt.Fprintf(a.Err, "%s is working (--delivery immediate does not wait)\n", display.Line(t.label))
@@ -276,7 +285,7 @@ func (a *app) deliverQueued(ctx context.Context, c *cityapi.Client, t *target, o
 
 // receiptOf is the receipt of a message that is no longer waiting.
 func receiptOf(n session.Nudge) runtime.Receipt {
-	r := runtime.Receipt{State: n.Receipt, Detail: n.Detail, Changed: n.Changed}
+	r := runtime.Receipt{State: n.Receipt, By: n.Blocker, Detail: n.Detail, Changed: n.Changed, Interrupted: n.Interrupted}
 	switch {
 	case n.State == session.NudgeDelivered && r.State == "":
 		r.State = runtime.Submitted

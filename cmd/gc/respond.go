@@ -13,6 +13,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/runtime"
 )
@@ -59,10 +60,31 @@ func runPending(ctx context.Context, a *app, t *target, asJSON bool) error {
 		a.shown(ctx, t, q)
 	}
 	if err == nil && q == nil {
+		if why := a.requiresLogin(ctx, t); why != nil {
+			return why
+		}
 		fmt.Fprintf(a.Err, "%s asks no question\n", display.Line(t.label))
 		return cli.Quiet(cli.ExitFailure)
 	}
 	return err
+}
+
+// requiresLogin is the error of an agent that takes no message until a person has logged
+// in; nil for another one.
+func (a *app) requiresLogin(ctx context.Context, t *target) error {
+	p, ok := runtime.As[runtime.ActivityProvider](t.provider)
+	if !ok {
+		return nil
+	}
+	act, err := p.Activity(ctx, t.session)
+	if err != nil || act.State != runtime.ActivityBlocked || act.Kind != runtime.BlockedAuth {
+		return nil
+	}
+	hint := ""
+	if t == a.agent {
+		hint = cityapi.LoginHint(t.label)
+	}
+	return cli.Fail(cli.ExitFailure, hint, "%s requires a login: %s", display.Line(t.label), display.Line(act.Evidence))
 }
 
 // questionText is a question for a person: kind, prompt, context and numbered
@@ -164,6 +186,9 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 		return err
 	}
 	if q == nil {
+		if why := a.requiresLogin(ctx, t); why != nil {
+			return why
+		}
 		return cli.Fail(cli.ExitFailure, "gc peek shows its screen", "%s asks no question", t.label)
 	}
 	if err := checkAsked(ctx, a, t, q, o.request); err != nil {
@@ -174,7 +199,7 @@ func runRespond(ctx context.Context, a *app, t *target, o respondOptions) error 
 		if answer.Action, err = chooseOption(q.Options, o.option); err != nil {
 			return err
 		}
-	} else if len(q.Options) > 0 {
+	} else if !takesText(q) {
 		return cli.Fail(cli.ExitUsage, "--option "+shell.Word(suggested(q)), "the question of %s requires one of its options", t.label)
 	}
 	err = p.Respond(ctx, t.session, answer)
@@ -273,10 +298,18 @@ func fitting(options []string, ok func(i int, label string) bool) []string {
 	return fits
 }
 
+// takesText reports whether a question is answered with text, whatever options it has.
+func takesText(q *runtime.Interaction) bool { return len(q.Options) == 0 || q.Metadata["text"] != "" }
+
 // suggested is the option that a hint names: one that allows what is asked this once,
-// before one that lasts. The first one of a question that does not say what they mean.
+// before one that lasts. The first one of a question that does not say what they mean, and
+// a value before a refusal.
 func suggested(q *runtime.Interaction) string {
-	for _, want := range []string{"allow_once", "reject_once", ""} {
+	wanted := []string{"allow_once", "reject_once", ""}
+	if q.Kind == runtime.BlockedQuestion {
+		wanted = []string{"", "allow_once"}
+	}
+	for _, want := range wanted {
 		for _, o := range q.Options {
 			if q.Metadata["option."+o] == want {
 				return o

@@ -5,14 +5,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/attentioncmd"
 	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/background"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/cmd/gc/internal/hostcmd"
+	"gascity.dev/gc/cmd/gc/internal/imagecmd"
 	"gascity.dev/gc/cmd/gc/internal/mailcmd"
 	"gascity.dev/gc/cmd/gc/internal/muxcmd"
 	"gascity.dev/gc/cmd/gc/internal/opcmd"
+	"gascity.dev/gc/cmd/gc/internal/podcmd"
+	"gascity.dev/gc/cmd/gc/internal/reportcmd"
+	"gascity.dev/gc/cmd/gc/internal/uicmd"
 )
 
 // app is the state shared by the code of a command.
@@ -45,6 +50,10 @@ func run(ctx context.Context, args []string, s cli.Streams) int {
 	if opcmd.Direct(args) {
 		return sessionOp(a).Run(ctx, args[1:])
 	}
+	if agent, more, ok := reportcmd.Hook(args); ok {
+		reportcmd.RunHook(agent, more, s.In)
+		return cli.ExitOK
+	}
 	root := newRootCmd(a)
 	root.SetArgs(args)
 	root.SetIn(s.In)
@@ -58,6 +67,23 @@ func run(ctx context.Context, args []string, s cli.Streams) int {
 // sessionOp is gc session-op on this console.
 func sessionOp(a *app) *opcmd.Command {
 	return &opcmd.Command{Console: &a.Console, Version: version, Sessions: a.completeSessions}
+}
+
+// place is what gc ui and gc web show.
+func (a *app) place() uicmd.Place {
+	return uicmd.Place{Mux: &a.mux, City: func() (string, error) {
+		dir, err := a.city.dir()
+		if a.city.none(err) {
+			return "", nil
+		}
+		return dir, err
+	}, Tell: func() string {
+		city, err := a.city.optional()
+		if err != nil || city == nil {
+			return ""
+		}
+		return city.Notify.Terminal
+	}}
 }
 
 func newRootCmd(a *app) *cobra.Command {
@@ -126,6 +152,9 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "doctor", Group: groupCity, Make: func() *cobra.Command { return newDoctorCmd(a) }},
 		{Name: "attach", Group: groupAgent, Make: func() *cobra.Command { return newAttachCmd(a, s) }},
 		{Name: "peek", Group: groupAgent, Make: func() *cobra.Command { return newPeekCmd(a, s) }},
+		{Name: "ui", Group: groupAgent, Make: func() *cobra.Command { return uicmd.NewUI(&a.Console, a.place()) }},
+		{Name: "web", Group: groupAgent, Make: func() *cobra.Command { return uicmd.NewWeb(&a.Console, a.place()) }},
+		{Name: "attention", Group: groupAgent, Make: func() *cobra.Command { return attentioncmd.New(&a.Console, attentionCity{a}) }},
 		{Name: "mail", Group: groupAgent, Make: func() *cobra.Command { return mailcmd.New(&a.Console, mailCity{a}) }},
 		{Name: "nudge", Group: groupAgent, Make: func() *cobra.Command { return newAgentNudgeCmd(a, s) }},
 		{Name: "keys", Group: groupAgent, Make: func() *cobra.Command { return newKeysCmd(a, s) }},
@@ -137,6 +166,7 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "seen", Group: groupAgent, Make: func() *cobra.Command { return newSeenCmd(s) }},
 		{Name: "explain", Group: groupAgent, Make: func() *cobra.Command { return newExplainCmd(a, s) }},
 		{Name: "prime", Group: groupAgent, Make: func() *cobra.Command { return newPrimeCmd(a) }},
+		{Name: reportcmd.Name, Group: groupAgent, Make: func() *cobra.Command { return reportcmd.New(&a.Console) }},
 		{Name: "agent", Group: groupCity, Make: func() *cobra.Command { return newAgentCmd(a) }},
 		{Name: "runtime", Group: groupAgent, Make: func() *cobra.Command { return newRuntimeCmd(a) }},
 		{Name: "session", Group: groupOther, Make: func() *cobra.Command { return newSessionCmd(a) }},
@@ -144,11 +174,14 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "process", Group: groupOther, Make: func() *cobra.Command { return background.NewProcess(&a.Console, &a.mux) }},
 		{Name: "mcp", Group: groupOther, Make: newMCPCmd},
 		{Name: "host", Group: groupOther, Make: func() *cobra.Command { return hostcmd.New(&a.Console, version) }},
+		{Name: "image", Group: groupOther, Make: func() *cobra.Command { return imagecmd.New(&a.Console, version) }},
 		{Name: "mux", Group: groupOther, Make: func() *cobra.Command { return muxcmd.New(&a.Console, &a.mux) }},
 		{Name: opcmd.Name, Group: groupOther, Make: func() *cobra.Command { return sessionOp(a).New() }},
 		{Name: "version", Group: groupOther, Make: func() *cobra.Command { return newVersionCmd(a) }},
 		{Name: "completion", Group: groupOther, Make: func() *cobra.Command { return newCompletionCmd(a) }},
 		{Name: "controller", Make: func() *cobra.Command { return newControllerCmd(a) }},
+		{Name: podcmd.Run, Make: func() *cobra.Command { return podcmd.NewRun(&a.Console, version) }},
+		{Name: podcmd.Install, Make: podcmd.NewInstall},
 	}
 }
 

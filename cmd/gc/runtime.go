@@ -33,8 +33,8 @@ request-restart) is queued on disk there, and reaches the city once when it can.
 		})
 }
 
-// self is the agent in whose session this process runs.
-func self() (cityapi.InsideRequest, error) {
+// insideAgent is the agent in whose session this process runs.
+func insideAgent() (cityapi.InsideRequest, error) {
 	q := cityapi.InsideRequest{Agent: os.Getenv("GC_AGENT"), Token: os.Getenv("GC_INSTANCE_TOKEN")}
 	if q.Agent == "" {
 		return q, cli.Fail(cli.ExitUsage, "gc agent and gc restart work outside a session", "not in an agent's session: GC_AGENT is not set")
@@ -45,7 +45,7 @@ func self() (cityapi.InsideRequest, error) {
 // aboutSelf sends the city a request of a kind about the agent of this session; ask sends
 // it to the controller.
 func aboutSelf(ctx context.Context, a *app, kind string, ask func(*cityapi.Client, context.Context, cityapi.InsideRequest) error) error {
-	q, err := self()
+	q, err := insideAgent()
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ reports on the agent of this session. Agents call it between two pieces of work.
 
 func runRuntimeDrainCheck(ctx context.Context, a *app, name string, asJSON bool) error {
 	if name == "" {
-		q, err := self()
+		q, err := insideAgent()
 		if err != nil {
 			return err
 		}

@@ -90,10 +90,10 @@ func onSecondInterrupt() (second <-chan struct{}, stop func()) {
 	return closed, func() { signal.Stop(signals); close(over) }
 }
 
-// recorder returns a Recorder that reads recordings from the mux behind p.
+// recorder returns a Recorder that reads recordings from the muxes behind p.
 func recorder(p runtime.Provider) controller.Recorder {
 	return func(ctx context.Context, session string, w io.Writer) error {
-		c, err := muxClient(ctx, p, "recording")
+		c, err := sessionClient(ctx, &target{label: session, session: session, provider: p}, "recording")
 		if err != nil {
 			return err
 		}

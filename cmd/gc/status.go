@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -60,7 +61,7 @@ age of the last output. Without a controller only running agents are known.`, `
 		gc status
 		gc status -o wide --sort state
 		gc status --json | jq -r '.agents[] | select(.state != "running").name'`,
-		cli.Statuses{cli.ExitNotFound: "no city here", cli.ExitCannotTell: ""})
+		cli.Statuses{cli.ExitNotFound: "no city here", cli.ExitCannotTell: "", cli.ExitUnsupported: "the session's city is on another machine and not connected to this one"})
 }
 
 func runStatus(ctx context.Context, a *app, o statusOptions) error {
@@ -133,9 +134,13 @@ func fit(text string, rows int) string {
 }
 
 // cityStatus asks the controller, or the provider if no controller runs. It reads
-// the config only in the second case, so a broken one does not hide running agents.
+// the config only in the second case, so a broken one does not hide running agents. In a
+// session on another machine it asks the controller by the multiplexer there.
 func cityStatus(ctx context.Context, a *app) (cityapi.Status, error) {
 	dir, err := a.city.dir()
+	if errors.Is(err, cityapi.ErrAway) {
+		return a.city.far().Client(os.Getenv).Status(ctx)
+	}
 	if err != nil {
 		return cityapi.Status{}, err
 	}
@@ -193,8 +198,8 @@ func offlineStatus(ctx context.Context, providers *backend.Set, city *config.Cit
 // lastLinesTime limits the time for reading last lines.
 const lastLinesTime = 2 * time.Second
 
-// lastLines is the last line of each session's screen, if it can be read in time.
-// Sessions in a mux take one request.
+// lastLines is the last line of each session's screen, if it can be read in time, or without
+// providers if the controller has read it. Sessions in a mux take one request.
 func lastLines(ctx context.Context, providers *backend.Set, s cityapi.Status) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, lastLinesTime)
 	defer cancel()
@@ -203,6 +208,9 @@ func lastLines(ctx context.Context, providers *backend.Set, s cityapi.Status) ma
 		if ag.LastLine != "" {
 			last[ag.Session] = display.Line(ag.LastLine)
 		}
+	}
+	if providers == nil {
+		return last
 	}
 	p, err := providers.New(backend.Choice{Name: s.SessionProvider, Origin: "the city"}, s.CityPath)
 	if err != nil {
@@ -257,5 +265,9 @@ var statusOrders = cli.Orders[cityapi.AgentStatus]{
 // printStatus prints the city and its agents.
 func (a *app) printStatus(ctx context.Context, s cityapi.Status, l cli.Listing) error {
 	report.City(&a.Console, s)
-	return report.Agents(&a.Console, s, lastLines(ctx, a.providers, s), l)
+	var providers *backend.Set
+	if far := a.city.far(); !far.Far() || far.Here() {
+		providers = a.providers // else its sessions cannot be reached from here
+	}
+	return report.Agents(&a.Console, s, lastLines(ctx, providers, s), l)
 }

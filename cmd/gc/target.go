@@ -206,11 +206,11 @@ func (a *app) agentProvider(ctx context.Context, city *config.City, s *agent.Spe
 		return a.providers.New(c, city.Dir) // no controller, or it does not answer
 	}
 	defer client.Close()
-	status, err := client.Status(ctx)
+	by, err := client.SessionProvider(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("controller of %s: %w", city.Name(), err)
 	}
-	if by := status.SessionProvider; by != "" && by != c.Name {
+	if by != "" && by != c.Name {
 		if c.Origin == backend.FromEnv {
 			a.Warn("ignoring GC_SESSION=%s: the city's controller uses %s", c.Name, by)
 		}
@@ -309,5 +309,9 @@ func (a *app) agentDown(ctx context.Context, err error) error {
 	case ag.Hint != "":
 		hint = ag.Hint
 	}
-	return cli.Fail(cli.ExitNotFound, hint, "agent %s is not running: %s", ag.Name, words.State(*ag))
+	why := words.State(*ag)
+	if i := ag.ActivityInfo; i != nil && i.Kind == runtime.BlockedAuth {
+		why = i.Evidence
+	}
+	return cli.Fail(cli.ExitNotFound, hint, "agent %s is not running: %s", ag.Name, why)
 }

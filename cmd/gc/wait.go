@@ -69,8 +69,11 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
               done, or shows its prompt on a still screen
   done        the program reports done, and no one has attached since
   blocked     the program asks a question or waits for a permission
+  stuck       the program claims to work, and nothing moves (stuck_after of the agent)
   any-change  its activity changes, or it asks another question
   text=RE     a line of the screen matches the regular expression
+  quiet       it is idle, and nothing runs in its background: no background command of
+              gc, and nothing that the program reports beside itself
   quiet=2s    no output for this long
   title=RE    the window title matches
   bell        the bell rings
@@ -216,9 +219,12 @@ func lastExit(ctx context.Context, t *target) *runtime.Exit {
 func parseCondition(s string) (runtime.Condition, error) {
 	word, value, has := strings.Cut(s, "=")
 	bad := func(format string, args ...any) (runtime.Condition, error) {
-		return runtime.Condition{}, cli.Fail(cli.ExitUsage, "valid: exit, idle, done, blocked, any-change, text=RE, quiet=DURATION, title=RE, bell, prompt", format, args...)
+		return runtime.Condition{}, cli.Fail(cli.ExitUsage, "valid: exit, idle, done, blocked, stuck, any-change, text=RE, quiet, quiet=DURATION, title=RE, bell, prompt", format, args...)
 	}
-	if plain := slices.Contains([]string{"exit", "idle", "done", "blocked", "any-change", "bell", "prompt"}, word); plain == has {
+	if word == "quiet" && !has {
+		return runtime.Condition{Free: true}, nil
+	}
+	if plain := slices.Contains([]string{"exit", "idle", "done", "blocked", "stuck", "any-change", "bell", "prompt"}, word); plain == has {
 		return bad("--until %s: not a condition", s)
 	}
 	switch word {
@@ -230,6 +236,8 @@ func parseCondition(s string) (runtime.Condition, error) {
 		return runtime.Condition{Blocked: true}, nil
 	case "done":
 		return runtime.Condition{Done: true}, nil
+	case "stuck":
+		return runtime.Condition{Stuck: true}, nil
 	case "any-change":
 		return runtime.Condition{Status: true}, nil
 	case "bell":

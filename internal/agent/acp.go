@@ -17,7 +17,18 @@ func (s *Spec) HostedBy(selected string) string {
 
 // OverACP reports whether the agent is hosted over the Agent Client Protocol, as far
 // as the config says.
-func (s *Spec) OverACP() bool { return s.HostedBy(s.Resolved.Session) == config.HostACP }
+func (s *Spec) OverACP() bool { return config.IsACP(s.HostedBy(s.Resolved.Session)) }
+
+// InstallHint is what to do when the agent's program was not found.
+func (s *Spec) InstallHint() string {
+	if !s.OverACP() {
+		return "check start_command (command) and PATH"
+	}
+	if how := s.Resolved.ACPInstall; how != "" {
+		return how + "; or change acp_command or PATH"
+	}
+	return "install it, or change acp_command or PATH"
+}
 
 // addACP sets how the agent is hosted over ACP, with the MCP servers: what belongs to
 // the fingerprint.
@@ -26,7 +37,7 @@ func (s *Spec) addACP(cfg *runtime.Config, o BuildOptions) error {
 		return err
 	}
 	over := s.OverACP()
-	if !over && (o.Provider == "" || s.HostedBy(o.Provider) != config.HostACP) {
+	if !over && (o.Provider == "" || !config.IsACP(s.HostedBy(o.Provider))) {
 		return nil
 	}
 	a, err := s.acp()
@@ -46,6 +57,7 @@ func (s *Spec) addACP(cfg *runtime.Config, o BuildOptions) error {
 	if over {
 		cfg.ACP = a
 	}
+	cfg.ProcessNames = nil // the host is the session's program: it outlives the agent's, whose end it reports
 	return nil
 }
 

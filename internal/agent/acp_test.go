@@ -52,6 +52,9 @@ func TestConfigOverACP(t *testing.T) {
 	if diff := cmp.Diff(want, cfg.ACP); diff != "" {
 		t.Errorf("acp:\n%s", diff)
 	}
+	if len(cfg.ProcessNames) > 0 {
+		t.Errorf("process names %q: its program is the host", cfg.ProcessNames)
+	}
 	if cfg.Prompt != "it's work" || cfg.StartupEnvelope != "[city] a . 2026-03-01T15:04:05" {
 		t.Errorf("prompt %q after %q", cfg.Prompt, cfg.StartupEnvelope)
 	}
@@ -74,7 +77,7 @@ func TestConfigOverACP(t *testing.T) {
 	if cfg, err = s.StartConfig(inst); err != nil {
 		t.Fatal(err)
 	}
-	if cfg.ResumeID != "c1" || cfg.Prompt != "[city] a . 2026-03-01T15:04:05" || cfg.StartupEnvelope != "" {
+	if cfg.ResumeID != "c1" || cfg.Prompt != "it's work" || cfg.StartupEnvelope != "[city] a . 2026-03-01T15:04:05" || cfg.PromptSuffix != "" {
 		t.Errorf("resumed %q with prompt %q after %q", cfg.ResumeID, cfg.Prompt, cfg.StartupEnvelope)
 	}
 	if got := (Hashes{runtime.CoreHash(s.Config), runtime.LaunchHash(s.Config), runtime.ProvisionHash(s.Config), runtime.LiveHash(s.Config)}); got != s.Hashes {
@@ -230,7 +233,7 @@ func TestServersThatCannotBePassed(t *testing.T) {
 		"two values of a variable": {"provider = \"codex\"\nmcp_servers = [\"db\"]\nenv = { A = \"mine\" }\n[[mcp_servers]]\nname = \"db\"\ncommand = \"x\"\nenv = { A = \"other\" }\n",
 			"MCP server db: its variable A has another value than the agent's"},
 		"sse for codex": {"provider = \"codex\"\nmcp_servers = [\"w\"]\n[[mcp_servers]]\nname = \"w\"\nurl = \"https://h/\"\ntype = \"sse\"\n", `codex does not take type "sse"`},
-		"own content": {"provider = \"opencode\"\nmcp_servers = [\"gc\"]\nenv = { OPENCODE_CONFIG_CONTENT = \"// none\" }\n",
+		"own content": {"provider = \"opencode\"\nhooks = false\nmcp_servers = [\"gc\"]\nenv = { OPENCODE_CONFIG_CONTENT = \"// none\" }\n",
 			"OPENCODE_CONFIG_CONTENT is not a JSON object"},
 	} {
 		_, err := specs(t, t.TempDir(), "[[agents]]\nname = \"a\"\n"+tt.toml)[0].StartConfig(instance)

@@ -239,3 +239,57 @@ func TestWorkDirOnAnotherMachine(t *testing.T) {
 		}
 	}
 }
+
+// An agent in a pod works in the pod's volume, inherits nothing, and what its pod is made
+// of counts as a change of the box, not of the program.
+func TestAgentInAPod(t *testing.T) {
+	dir := t.TempDir()
+	build := func(image, extra string) []*Spec {
+		return specs(t, dir, `
+[session]
+provider = "hybrid"
+remote_match = ["*-far-*"]
+[session.k8s]
+image = "`+image+`"
+`+extra+`
+[[rigs]]
+name = "web"
+path = "web"
+[[agents]]
+name = "far-a"
+dir = "web"
+start_command = "x"
+[[agents]]
+name = "far-b"
+work_dir = "sub"
+start_command = "x"
+[[agents]]
+name = "near"
+start_command = "x"
+`)
+	}
+	list := build("node:22", "")
+	for i, want := range []string{"/workspace", "/workspace/sub", dir} {
+		s := list[i]
+		if s.Config.WorkDir != want || s.InPod() != (i < 2) || (len(s.Config.BaseEnv) > 0) == s.InPod() {
+			t.Errorf("%s: work dir %s, in a pod %v, inherits %q", s.Name(), s.Config.WorkDir, s.InPod(), s.Config.BaseEnv)
+		}
+	}
+	if _, err := list[0].StartConfig(instance); err != nil {
+		t.Errorf("a directory of this machine is not needed: %v", err)
+	}
+	other := build("node:24", "")
+	if a, b := list[0].Hashes, other[0].Hashes; a.Provision == b.Provision || a.Launch != b.Launch || a.Core == b.Core {
+		t.Errorf("another image: %+v, %+v", a, b)
+	}
+	if list[2].Hashes != other[2].Hashes {
+		t.Error("another image changes an agent that is in no pod")
+	}
+	if moved := build("node:22", "node_loss = \"replace\"\nnamespace = \"n\""); moved[0].Hashes != list[0].Hashes {
+		t.Error("what is not of the pod changes its hashes")
+	}
+	var hinted *StartError
+	if _, err := build("", "")[0].StartConfig(instance); !errors.As(err, &hinted) || !strings.Contains(hinted.Msg, "a pod needs an image") {
+		t.Errorf("without an image: %v", err)
+	}
+}

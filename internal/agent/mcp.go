@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -36,8 +37,8 @@ func (s *Spec) addServers(cfg *runtime.Config, o BuildOptions) error {
 			Name: of.Name, Type: of.Type, Command: of.Command, Args: of.Args, Env: env, URL: of.URL, Headers: headers,
 		})
 	}
-	if len(cfg.MCPServers) > 0 && s.serversInEnv() {
-		// A relaunch keeps the environment, so a change needs a new session.
+	if len(cfg.MCPServers) > 0 && (s.serversInEnv() || s.serversStaged()) {
+		// A relaunch keeps the environment and stages nothing, so a change needs a new session.
 		cfg.FingerprintExtra = append(cfg.FingerprintExtra, "mcp "+runtime.LaunchHash(runtime.Config{MCPServers: cfg.MCPServers}))
 	}
 	return nil
@@ -47,6 +48,11 @@ func (s *Spec) addServers(cfg *runtime.Config, o BuildOptions) error {
 func (s *Spec) serversInEnv() bool {
 	style := s.Resolved.MCPStyle
 	return !s.OverACP() && (style == config.MCPByCodex || style == config.MCPByOpenCode)
+}
+
+// serversStaged reports whether the program gets its servers by a file on another machine.
+func (s *Spec) serversStaged() bool {
+	return !s.OverACP() && s.Resolved.MCPStyle == config.MCPByFile && s.elsewhere()
 }
 
 // startServers completes the servers of an incarnation and passes them to a program
@@ -59,7 +65,9 @@ func (s *Spec) startServers(cfg *runtime.Config) error {
 	for i := range cfg.MCPServers {
 		m := &cfg.MCPServers[i]
 		if m.Name == runtime.MCPSelf {
-			m.Env = ownEnv(cfg)
+			if m.Env = ownEnv(cfg); s.elsewhere() {
+				m.Command, m.Args, m.Env = "/bin/sh", []string{"-c", `exec "${GC_BIN:-gc}" mcp`}, ownEnvThere(cfg)
+			}
 		}
 		if m.Type == runtime.MCPStdio && !s.elsewhere() {
 			m.Command = lookPath(m.Command, cmp.Or(cfg.Env["PATH"], cfg.BaseEnv["PATH"]))
@@ -70,8 +78,8 @@ func (s *Spec) startServers(cfg *runtime.Config) error {
 	}
 	switch s.Resolved.MCPStyle {
 	case config.MCPByFile:
-		if s.elsewhere() {
-			return &StartError{Msg: "its MCP servers are in a file of this machine, which its session cannot read", Help: "remove mcp_servers", Key: "mcp_servers"}
+		if s.serversStaged() {
+			return s.stageServers(cfg)
 		}
 		cfg.Command += " --mcp-config=" + shell.Word(s.ServersFile())
 	case config.MCPByCodex:
@@ -79,6 +87,18 @@ func (s *Spec) startServers(cfg *runtime.Config) error {
 	case config.MCPByOpenCode:
 		return openCodeServers(cfg)
 	}
+	return nil
+}
+
+// stageServers lets the start stage ServersFile into the work directory there. It replaces
+// that of an earlier start; only the user there can read it.
+func (s *Spec) stageServers(cfg *runtime.Config) error {
+	if cfg.WorkDir == "" {
+		return &StartError{Msg: "its MCP servers are in a file, for which it has no work directory there", Help: "add work_dir, an absolute path there", Key: "work_dir"}
+	}
+	there := path.Join(".gc", "mcp", s.Session+".json")
+	cfg.CopyFiles = append(slices.Clip(cfg.CopyFiles), runtime.CopyFile{Src: s.ServersFile(), RelDst: there})
+	cfg.Command += " --mcp-config=" + shell.Word(path.Join(cfg.WorkDir, there))
 	return nil
 }
 
@@ -91,6 +111,21 @@ func ownEnv(cfg *runtime.Config) map[string]string {
 			if v != "" && (strings.HasPrefix(k, "GC_") || k == "XDG_STATE_HOME") {
 				env[k] = v
 			}
+		}
+	}
+	return env
+}
+
+// ownEnvThere is ownEnv on another machine: nothing that names a place of this one.
+func ownEnvThere(cfg *runtime.Config) map[string]string {
+	env := ownEnv(&runtime.Config{Env: cfg.Env})
+	for _, name := range []string{"GC_BIN", "GC_MUX_SOCKET", "GC_TMUX_SOCKET", "XDG_STATE_HOME"} {
+		delete(env, name)
+	}
+	if dir := env["GC_CITY_PATH"]; dir != "" {
+		env["GC_OUTBOX"] = dir // as in the environment of the session
+		if id := env["GC_CITY_ID"]; id != "" {
+			env["GC_OUTBOX"] += "@" + id
 		}
 	}
 	return env

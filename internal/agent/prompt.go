@@ -73,7 +73,6 @@ func (s *Spec) HasPrompt() bool {
 
 // Prompt returns an incarnation's initial prompt: the beacon, then the text. It
 // is "" if the mode is "none", and for a plain program (no text and no mode set).
-// A resumed conversation already has the text: it gets only the beacon.
 func (s *Spec) Prompt(inst Instance) (string, error) {
 	if s.Resolved.PromptMode == config.PromptNone {
 		return "", nil
@@ -86,7 +85,7 @@ func (s *Spec) Prompt(inst Instance) (string, error) {
 		return "", nil
 	}
 	full := s.beacon(inst)
-	if text != "" && !inst.Resume {
+	if text != "" {
 		full += "\n\n" + text
 	}
 	if strings.Contains(full, "\x00") {
@@ -109,13 +108,17 @@ func (s *Spec) renamed(beacon string) string {
 }
 
 // addPrompt sets an incarnation's prompt. The runtime puts one that is too long
-// for an argument into a file.
+// for an argument into a file. A resumed conversation already has it: on a terminal it gets
+// none, and over ACP the host gets it for the case that the agent refuses to resume.
 func (s *Spec) addPrompt(cfg *runtime.Config, inst Instance) error {
 	prompt, err := s.Prompt(inst)
 	if err != nil || prompt == "" {
 		return err
 	}
 	addMessage(cfg, prompt, s.beacon(inst))
+	if inst.Resume {
+		return nil
+	}
 	cfg.PromptSuffix = shell.Quote(prompt)
 	if s.Resolved.PromptMode == config.PromptFlag {
 		cfg.PromptFlag = s.Resolved.PromptFlag

@@ -10,14 +10,15 @@ import (
 )
 
 // A conversation is the state that an agent's program keeps across its own
-// runs, under an id given with session_id_flag and resumed with resume_flag.
+// runs, under an id given with session_id_flag, or found by conversation_from, and
+// resumed with resume_flag.
 
 // Resumes reports whether a start of the agent by that provider may resume an earlier
 // conversation. A one_shot never does: each run is new work.
 func (s *Spec) Resumes(host string) bool {
 	r := &s.Resolved
 	return r.WakeMode == config.WakeResume && r.Lifecycle != config.OneShot &&
-		(host == config.HostACP || r.SessionIDFlag != "" && r.ResumeFlag != "")
+		(config.IsACP(host) || r.ResumeFlag != "" && (r.SessionIDFlag != "" || r.ConversationFrom != ""))
 }
 
 // NewConversation returns a new conversation id: a UUID version 4 (RFC 9562,
@@ -34,7 +35,7 @@ func (s *Spec) converse(command string, inst Instance) string {
 	r := &s.Resolved
 	id := shell.Word(inst.Conversation)
 	switch {
-	case inst.Conversation == "" || command == "" || r.SessionIDFlag == "":
+	case inst.Conversation == "" || command == "" || !inst.Resume && r.SessionIDFlag == "" || r.ResumeFlag == "":
 		return command
 	case !inst.Resume:
 		return command + " " + r.SessionIDFlag + " " + id

@@ -1,12 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -47,6 +47,9 @@ type Spec struct {
 	Digest   string            // covers everything config says about the start
 	others   map[string]string // core hashes that differ only by an inherited permission level → the level
 	vars     config.Vars
+	hostedBy string // the provider that hosts it
+
+	podProblem *StartError // why no pod can be made for it; nil for none
 }
 
 // BuildOptions describe the environment of the city.
@@ -58,24 +61,20 @@ type BuildOptions struct {
 	Provider string // hosts the city, if not the config's: GC_SESSION
 }
 
-// Host returns the other machine that hosts the agent, as ssh://[user@]HOST[:port]; ""
-// is this one.
+// Host returns the other machine that hosts the agent, as ssh://[user@]HOST[:port], or
+// "k8s" for a pod; "" is this one.
 func (s *Spec) Host() string {
-	by := s.Resolved.Session
-	if by == "hybrid" {
-		by = s.City.Session.Local
-		if slices.ContainsFunc(s.City.Session.RemoteMatch, func(pattern string) bool {
-			ok, err := path.Match(pattern, s.Session)
-			return ok && err == nil
-		}) {
-			by = s.City.Session.Remote
-		}
+	if s.InPod() {
+		return config.HostPods
 	}
-	if !config.IsHost(by) {
+	if !config.IsHost(s.hostedBy) {
 		return ""
 	}
-	return strings.TrimSuffix(by, "/")
+	return strings.TrimSuffix(config.HostURL(s.hostedBy), "/")
 }
+
+// InPod reports whether the agent runs in a pod.
+func (s *Spec) InPod() bool { return config.IsPods(s.hostedBy) }
 
 // Name returns the agent's qualified name.
 func (s *Spec) Name() string { return s.Resolved.Name }
@@ -183,8 +182,12 @@ func NameSpace(c *config.City) string {
 	return SessionNameFor(c.Name(), "", c.Workspace.SessionTemplate, "x")
 }
 
+// podWork is the volume for work in a pod. Directories of this machine mean nothing there.
+const podWork = "/workspace"
+
 func build(c *config.City, r config.Resolved, o BuildOptions) (*Spec, error) {
 	s := &Spec{City: c, Resolved: r, Session: sessionName(c, r.Name)}
+	s.hostedBy = s.HostedBy(cmp.Or(o.Provider, r.Session))
 	s.vars = config.Vars{
 		Session: s.Session, Agent: r.Name, AgentBase: r.Base, Rig: r.Rig, RigRoot: r.RigRoot,
 		CityRoot: c.Dir, CityName: c.Name(), ConfigDir: filepath.Dir(c.File),
@@ -194,11 +197,15 @@ func build(c *config.City, r config.Resolved, o BuildOptions) (*Spec, error) {
 		return nil, err
 	}
 	s.vars.WorkDir = config.Place(c.Dir, dir)
-	if s.Host() != "" { // a place there; "" is the home directory
+	switch chosen := r.Origins["work_dir"].Source; {
+	case s.InPod() && chosen != "agent":
+		s.vars.WorkDir = podWork
+	case s.InPod():
+		s.vars.WorkDir = config.Place(podWork, dir)
+	case s.Host() != "" && chosen == config.OriginDefault: // the home directory there
+		s.vars.WorkDir = ""
+	case s.Host() != "":
 		s.vars.WorkDir = dir
-		if r.Origins["work_dir"].Source == config.OriginDefault {
-			s.vars.WorkDir = ""
-		}
 	}
 	if s.Config, err = s.runtimeConfig(o); err != nil {
 		return nil, err
@@ -212,7 +219,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	cfg := runtime.Config{
 		WorkDir: s.vars.WorkDir, Lifecycle: r.Lifecycle, Upstream: r.Upstream,
 		ReadyPromptPrefix: r.ReadyPromptPrefix, ReadyDelay: millis(r.ReadyDelayMS),
-		ReportsStatus: r.ReportsStatus, InterruptKeys: r.InterruptKeys,
+		ReportsStatus: r.ReportsStatus, InterruptKeys: r.InterruptKeys, StuckAfter: r.StuckAfter,
 		ProcessNames: r.ProcessNames, EmitsPermissionWarning: r.EmitsPermissionWarning,
 		AcceptStartupDialogs: r.AcceptStartupDialogs, MouseOn: r.Mouse,
 		KeepChecks:   r.Permissions != "" && !r.Unchecked,
@@ -234,16 +241,8 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 	for i := range c.Dialogs {
 		cfg.Dialogs = append(cfg.Dialogs, dialog(&c.Dialogs[i]))
 	}
-	known, err := config.PresetRules()
-	if err != nil {
+	if err := s.addScreenRules(&cfg); err != nil {
 		return cfg, err
-	}
-	for _, rules := range [][]config.StatusRule{c.StatusRules, known} { // the city's take precedence
-		for i := range rules {
-			if of := rules[i].Provider; of == "" || of == r.Provider || of == r.Family {
-				cfg.StatusRules = append(cfg.StatusRules, statusRule(&rules[i]))
-			}
-		}
 	}
 	for _, f := range r.CopyFiles {
 		cfg.CopyFiles = append(cfg.CopyFiles, runtime.CopyFile{Src: f.Src, RelDst: f.Dst})
@@ -252,11 +251,20 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 		return cfg, err
 	}
 	cfg.Env = s.environment(o)
-	if !s.remote() {
+	if s.InPod() {
+		pod := r.Pod(o.Environ)
+		if problems := pod.Check(); len(problems) > 0 {
+			s.podProblem = &StartError{Msg: "its pod: " + problems[0].String(), Help: "set it in [session.k8s], or in k8s of the agent", Key: "k8s"}
+		}
+		cfg.FingerprintExtra = config.PodIdentity(pod)
+	} else {
 		cfg.BaseEnv = config.Inherit(o.Environ, slices.Concat(c.Daemon.InheritEnv, r.InheritEnv))
 	}
 	if err := s.addACP(&cfg, o); err != nil {
 		return cfg, err
+	}
+	if s.stagesHooks(&cfg) {
+		cfg.FingerprintExtra = append(cfg.FingerprintExtra, "hooks") // as for MCP servers: a relaunch stages nothing
 	}
 	s.Hashes, s.Digest = hashes(cfg), digest(r, cfg)
 	return cfg, s.addOthers(cfg, o)
@@ -306,14 +314,6 @@ func dialog(d *config.Dialog) runtime.Dialog {
 
 // millis is a duration of city.toml, whose key has the unit.
 func millis(n int) clock.Millis { return clock.Millis(time.Duration(n) * time.Millisecond) }
-
-// statusRule converts a [[status_rules]] entry for the runtime.
-func statusRule(r *config.StatusRule) runtime.StatusRule {
-	return runtime.StatusRule{
-		Name: r.Name, State: r.State, Kind: r.Kind, Region: r.Region, All: r.All, Any: r.Any, Not: r.Not, Priority: r.Priority,
-		Moves: r.Moves, Settle: millis(r.SettleMS),
-	}
-}
 
 func (s *Spec) expandCommands(cfg *runtime.Config) error {
 	r := &s.Resolved
@@ -377,15 +377,15 @@ func (s *Spec) environment(o BuildOptions) map[string]string {
 }
 
 // elsewhere reports whether the agent runs on a machine that cannot read files of this one.
-func (s *Spec) elsewhere() bool { return s.remote() || s.Host() != "" }
-
-// remote reports whether the agent runs in a pod, which inherits nothing.
-func (s *Spec) remote() bool { return s.Resolved.Session == "k8s" }
+func (s *Spec) elsewhere() bool { return s.Host() != "" }
 
 // StartConfig returns the Config of one incarnation, with its prompt and
 // variables. A missing work directory is an error with a hint.
 func (s *Spec) StartConfig(inst Instance) (runtime.Config, error) {
 	cfg := s.Config
+	if s.podProblem != nil {
+		return cfg, s.podProblem
+	}
 	if err := s.checkWorkDir(); err != nil {
 		return cfg, err
 	}
@@ -396,10 +396,16 @@ func (s *Spec) StartConfig(inst Instance) (runtime.Config, error) {
 	if city, ok := config.ReadIdentity(s.City.Dir); ok {
 		cfg.Env["GC_CITY_ID"] = city.ID
 	}
+	if err := s.startHooks(&cfg); err != nil {
+		return cfg, err
+	}
 	if err := s.startServers(&cfg); err != nil {
 		return cfg, err
 	}
 	cfg.Command = s.converse(cfg.Command, inst)
+	if inst.Resume {
+		cfg.Composer.Resumed = s.Resolved.ResumedLines
+	}
 	if err := s.startACP(&cfg, inst); err != nil {
 		return cfg, err
 	}

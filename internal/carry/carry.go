@@ -1,5 +1,6 @@
 // Package carry takes the state of a work directory to another machine: what is not
-// committed, by a git bundle, or all files, by tar.
+// committed, by a git bundle, or all files, by tar; and the files in which an agent's
+// program keeps a conversation.
 //
 // It runs git, tar and sh on both sides and knows nothing of how they are reached. Nothing
 // at the destination is changed before everything has arrived there, and files or commits
@@ -82,6 +83,12 @@ var errIncomplete = errors.New("the data is incomplete")
 // incomplete is the exit status of a script for errIncomplete.
 const incomplete = 65
 
+// errNothing is why a source has no data.
+var errNothing = errors.New("there is nothing to take")
+
+// nothing is the exit status of a script for errNothing.
+const nothing = 67
+
 // script runs a shell script in the directory.
 func (p Place) script(ctx context.Context, text string, in io.Reader, out io.Writer) error {
 	said := &tail{}
@@ -94,6 +101,8 @@ func (p Place) script(ctx context.Context, text string, in io.Reader, out io.Wri
 		return fmt.Errorf("%w: %s: %s", ErrConflict, p.Dir, why)
 	case code == incomplete:
 		return errIncomplete
+	case code == nothing:
+		return errNothing
 	case code != 0:
 		return fmt.Errorf("%s: status %d: %s", p.Dir, code, why)
 	}

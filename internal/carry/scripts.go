@@ -67,3 +67,29 @@ echo done
 const unpackTar = receive + `[ -z "$(ls -A | grep -vx .gc)" ] || { echo "it has files" >&2; exit 66; }
 tar -xpf "$f"
 `
+
+// encoded sets GC_DIR to the working directory as programs write it in the name of a file.
+const encoded = `set -e
+GC_DIR=$(pwd -P | tr -c 'A-Za-z0-9\n' '-')
+`
+
+const packConversation = encoded + `cd "@DIR@" 2>/dev/null || exit 67
+set -- @FILES@
+[ -e "$1" ] || exit 67
+tar -cf - "$@"
+echo
+echo done
+`
+
+// unpackConversation compares before it replaces anything.
+const unpackConversation = encoded + receive + `d=$(mktemp -d)
+trap 'rm -rf "$f" "$f.all" "$d"' EXIT
+tar -xpf "$f" -C "$d"
+umask 077
+mkdir -p "@DIR@"
+cd "@DIR@"
+(cd "$d" && find . -type f) | while read -r n; do
+	[ ! -e "$n" ] || head -c "$(wc -c <"$n")" "$d/$n" | cmp -s - "$n" || { echo "it has another $n" >&2; exit 66; }
+done
+cp -Rp "$d/." .
+`

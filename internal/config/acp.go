@@ -84,16 +84,26 @@ func checkRule(out *toml.Report, at Pos, key, rule string) {
 // HostACP is the session provider of agents that speak the Agent Client Protocol.
 const HostACP = "acp"
 
+// The session providers that route to others: by the agent's session key, or by the name
+// of its session.
+const (
+	HostAuto   = "auto"
+	HostHybrid = "hybrid"
+)
+
+// IsRouter reports whether a session provider chooses one of several for each session.
+func IsRouter(provider string) bool { return provider == HostAuto || provider == HostHybrid }
+
 // HostedBy returns the provider that hosts an agent's session: selected, or if that
 // is a router the one it routes to. session is the session's name.
 func (c *City) HostedBy(selected, session, own string) string {
 	switch selected {
-	case "auto":
+	case HostAuto:
 		if own == selected {
 			own = ""
 		}
 		return cmp.Or(own, "native")
-	case "hybrid":
+	case HostHybrid:
 		for _, pattern := range c.Session.RemoteMatch {
 			if ok, _ := path.Match(pattern, session); ok {
 				return cmp.Or(c.Session.Remote, "k8s")
@@ -137,6 +147,7 @@ func (l layer) acpProgram(p *Provider) {
 	set(l, "acp_command", &l.r.ACPCommand, p.ACPCommand)
 	set(l, "acp_install", &l.r.ACPInstall, p.ACPInstall)
 	set(l, "mcp_style", &l.r.MCPStyle, p.MCPStyle)
+	set(l, "hooks_style", &l.r.HooksStyle, p.HooksStyle)
 	if l.where.Has("acp_auth") {
 		l.r.ACP.Auth, l.r.ACPAuthIf = p.ACPAuth, p.ACPAuthIf
 		l.markAs("acp.auth", "acp_auth")
@@ -190,7 +201,7 @@ func (c *City) checkACP(a *Agent, r *Resolved, where string, out *toml.Report) {
 		a.ACP.validate(out, where+": acp.")
 	}
 	checkTemplates(out, a.Place("acp_command"), where+": acp_command", a.ACPCommand)
-	if r.Session != HostACP || r.ACPCommand != "" {
+	if !IsACP(r.Session) || r.ACPCommand != "" {
 		return
 	}
 	at := a.Place("session")
@@ -201,7 +212,7 @@ func (c *City) checkACP(a *Agent, r *Resolved, where string, out *toml.Report) {
 	if with := c.withACP(); len(with) > 0 {
 		hint += "; presets with one: " + strings.Join(with, ", ")
 	}
-	out.Add(at, hint, `%s: session = "acp", but %s has no acp_command`, where, r.runs())
+	out.Add(at, hint, "%s: session = %q, but %s has no acp_command", where, clip(r.Session), r.runs())
 }
 
 // withACP names the presets that have an acp_command.
@@ -228,9 +239,9 @@ func (r *Resolved) Asks(mode string) (yes bool, why string) {
 // unusedACP finds keys of an agent that have no effect where it is hosted.
 func (c *City) unusedACP(a *Agent, r *Resolved, where string, out *toml.Report) {
 	switch {
-	case r.Session == HostACP && a.Has("args"):
+	case IsACP(r.Session) && a.Has("args"):
 		out.Add(a.Place("args"), "write them in acp_command", "%s: args has no effect: its session is acp", where)
-	case r.Session == HostACP || c.mayRouteToACP(r):
+	case IsACP(r.Session) || c.mayRouteToACP(r):
 		return
 	case a.ACP != nil:
 		out.Add(a.ACP.At, `add session = "acp"`, "%s: acp has no effect: its session is not acp", where)
@@ -244,5 +255,5 @@ func (c *City) unusedACP(a *Agent, r *Resolved, where string, out *toml.Report) 
 // mayRouteToACP reports whether the agent's host depends on its session's name and
 // may be acp.
 func (c *City) mayRouteToACP(r *Resolved) bool {
-	return r.Session == "hybrid" && (c.Session.Local == HostACP || c.Session.Remote == HostACP)
+	return r.Session == HostHybrid && (IsACP(c.Session.Local) || IsACP(c.Session.Remote))
 }

@@ -226,7 +226,7 @@ func TestMCPServers(t *testing.T) {
 }
 
 func TestSecretsOfMCPServersAreMasked(t *testing.T) {
-	s, err := Show(mustParse(t, withServers))
+	s, err := Show(mustParse(t, withServers), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,8 @@ type City struct {
 	Daemon        Daemon              `toml:"daemon"`
 	Dialogs       []Dialog            `toml:"dialogs"`
 	StatusRules   []StatusRule        `toml:"status_rules"`
+	LimitRules    []LimitRule         `toml:"limit_rules"`
+	Notify        Notify              `toml:"notify"`
 	API           API                 `toml:"api"`
 	Where
 
@@ -62,6 +64,8 @@ type Workspace struct {
 type AgentDefaults struct {
 	Permissions string `toml:"permissions"`
 	Mail        string `toml:"mail"`
+	Hooks       bool   `toml:"hooks"`
+	Care
 	Where
 }
 
@@ -88,28 +92,33 @@ type Hints struct {
 	TextCommands           []string          `toml:"text_commands"` // as in rule.Composer
 	TextWords              []string          `toml:"text_words"`
 	TextOpeners            []string          `toml:"text_openers"`
+	ResumedLines           []string          `toml:"resumed_lines"` // begin the lines of a resumed conversation, which is shown late
 	TextMark               string            `toml:"text_mark"`
 	ClearKeys              []string          `toml:"clear_keys"`
 }
 
 // Provider is one [providers.NAME] table, or a preset.
 type Provider struct {
-	Base             string   `toml:"base"`
-	DisplayName      string   `toml:"display_name"`
-	Command          string   `toml:"command,start_command"`
-	Args             []string `toml:"args"`
-	SupportsACP      bool     `toml:"supports_acp"`
-	SupportsHooks    bool     `toml:"supports_hooks"`
-	InstructionsFile string   `toml:"instructions_file"`
-	ResumeFlag       string   `toml:"resume_flag"`
-	ResumeStyle      string   `toml:"resume_style"`
-	SessionIDFlag    string   `toml:"session_id_flag"`
-	ACPCommand       string   `toml:"acp_command"` // starts the program as an ACP agent
-	ACPAuth          string   `toml:"acp_auth"`    // the method to authenticate with
-	ACPAuthIf        string   `toml:"acp_auth_if"` // only if this variable is set; "" is always
-	ACPMode          string   `toml:"acp_mode"`    // of a preset: the mode in which the program asks
-	ACPInstall       string   `toml:"acp_install"` // the command that installs it, for hints
-	MCPStyle         string   `toml:"mcp_style"`   // how a program on a terminal gets its MCP servers
+	Base              string   `toml:"base"`
+	DisplayName       string   `toml:"display_name"`
+	Command           string   `toml:"command,start_command"`
+	Args              []string `toml:"args"`
+	SupportsACP       bool     `toml:"supports_acp"`
+	SupportsHooks     bool     `toml:"supports_hooks"`
+	InstructionsFile  string   `toml:"instructions_file"`
+	ResumeFlag        string   `toml:"resume_flag"`
+	ResumeStyle       string   `toml:"resume_style"`
+	SessionIDFlag     string   `toml:"session_id_flag"`
+	ConversationDir   string   `toml:"conversation_dir"`   // where the program keeps its conversations; see internal/carry
+	ConversationFiles string   `toml:"conversation_files"` // those of one of them, a pattern
+	ConversationFrom  string   `toml:"conversation_from"`  // without session_id_flag: how its id is found; see internal/conversation
+	ACPCommand        string   `toml:"acp_command"`        // starts the program as an ACP agent
+	ACPAuth           string   `toml:"acp_auth"`           // the method to authenticate with
+	ACPAuthIf         string   `toml:"acp_auth_if"`        // only if this variable is set; "" is always
+	ACPMode           string   `toml:"acp_mode"`           // of a preset: the mode in which the program asks
+	ACPInstall        string   `toml:"acp_install"`        // the command that installs it, for hints
+	MCPStyle          string   `toml:"mcp_style"`          // how a program on a terminal gets its MCP servers
+	HooksStyle        string   `toml:"hooks_style"`        // how it gets hooks that report its state
 	// Permissions maps levels to the program's flags; it lacks levels that the
 	// program does not have.
 	Permissions map[string]Level `toml:"permissions"`
@@ -160,14 +169,17 @@ type Agent struct {
 	MCPServers         []string      `toml:"mcp_servers"`
 	ACPCommand         string        `toml:"acp_command"`
 	ACP                *ACP          `toml:"acp"`
+	K8s                *K8s          `toml:"k8s"`
 	Lifecycle          string        `toml:"lifecycle"`
 	IdleTimeout        time.Duration `toml:"idle_timeout"`
 	DependsOn          []string      `toml:"depends_on"`
 	WakeMode           string        `toml:"wake_mode"`
 	Mail               string        `toml:"mail"`
+	Hooks              bool          `toml:"hooks"` // give the program hooks that report its state
 	Attach             *bool         `toml:"attach"`
 	Limits             Limits        `toml:"limits"`
 	Pool               *Pool         `toml:"pool"`
+	Care
 	Hints
 	Where
 }
@@ -234,22 +246,6 @@ type Session struct {
 	Where
 }
 
-// K8s is [session.k8s].
-type K8s struct {
-	Namespace       string            `toml:"namespace"`
-	Image           string            `toml:"image"`
-	Context         string            `toml:"context"`
-	Kubeconfig      string            `toml:"kubeconfig"`
-	ServiceAccount  string            `toml:"service_account"`
-	ImagePullPolicy string            `toml:"image_pull_policy"`
-	PullSecrets     []string          `toml:"image_pull_secrets"`
-	Requests        map[string]string `toml:"requests"`
-	Limits          map[string]string `toml:"limits"`
-	NodeSelector    map[string]string `toml:"node_selector"`
-	Labels          map[string]string `toml:"labels"`
-	Where
-}
-
 // Daemon is the [daemon] table: how the controller behaves.
 type Daemon struct {
 	InheritEnv        []string      `toml:"inherit_env"`
@@ -259,6 +255,7 @@ type Daemon struct {
 	ShutdownTimeout   time.Duration `toml:"shutdown_timeout"`
 	DriftDrainTimeout time.Duration `toml:"drift_drain_timeout"`
 	MaxParallelStarts int           `toml:"max_parallel_starts"`
+	MaxKept           Bytes         `toml:"max_kept"` // transcripts and artifacts of ended sessions; 0 = no limit
 	Where
 }
 
@@ -314,6 +311,8 @@ func (c *City) setDefaults() {
 	c.Daemon.ShutdownTimeout = 5 * time.Second
 	c.Daemon.DriftDrainTimeout = 2 * time.Minute
 	c.Daemon.MaxParallelStarts = 8
+	c.Daemon.MaxKept = 2 << 30
+	c.Notify.Every = 10 * time.Second
 	c.API.Bind = "127.0.0.1"
 }
 

@@ -71,7 +71,7 @@ func TestProblems(t *testing.T) {
 		{"lifecycle", "[[agents]]\nname = \"a\"\nlifecycle = \"oneshot\"\n", []string{`5:1 agent "a": lifecycle: "oneshot" is not valid | did you mean "one_shot"?`}},
 		{"template", "[[agents]]\nname = \"a\"\nstart_command = \"x {{.Sesion}}\"\n", []string{`5:1 agent "a": start_command: bad template "x {{.Sesion}}": can't evaluate field Sesion`}},
 		{"broken template", "[[agents]]\nname = \"a\"\nargs = [\"{{\"]\n", []string{`5:1 agent "a": args: bad template "{{": `}},
-		{"session provider", "[session]\nprovider = \"docker\"\n", []string{`4:1 session.provider: "docker" is not a session provider | valid: native, tmux, subprocess, acp, exec:<script>, ssh://<host>, auto, hybrid`}},
+		{"session provider", "[session]\nprovider = \"docker\"\n", []string{`4:1 session.provider: "docker" is not a session provider | valid: native, tmux, subprocess, acp, k8s, exec:<script>, ssh://<host>, acp+ssh://<host>, acp+k8s, auto, hybrid`}},
 		{"exec without script", "[session]\nprovider = \"exec:\"\n", []string{`4:1 session.provider: "exec:" is not`}},
 		{"depends on nothing", "[[agents]]\nname = \"ab\"\n[[agents]]\nname = \"b\"\ndepends_on = [\"abc\"]\n", []string{`7:1 agent "b" depends on "abc", which is not an agent | did you mean "ab"?`}},
 		{"depends on itself", "[[agents]]\nname = \"a\"\ndepends_on = [\"a\"]\n", []string{`5:1 agent "a" depends on itself`}},

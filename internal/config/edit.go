@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Errors of the edits, for [errors.Is].
@@ -112,7 +113,7 @@ func SetPlacement(c *City, agent string, to Placement) error {
 }
 
 // aString is a basic or literal string of TOML on one line.
-var aString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'`)
+var aString = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'`) })
 
 // tableKey is a string key of a table; "" if it is not there.
 type tableKey struct{ name, value string }
@@ -124,7 +125,7 @@ func (k tableKey) set(text []byte, table Where) ([]byte, error) {
 	switch at := table.Keys[k.name].Line - 1; {
 	case at >= 0:
 		before, rest, _ := strings.Cut(lines[at], "=")
-		where := aString.FindStringIndex(rest)
+		where := aString().FindStringIndex(rest)
 		if strings.TrimSpace(before) != k.name || where == nil || strings.TrimSpace(rest[:where[0]]) != "" {
 			return nil, ErrByHand
 		}

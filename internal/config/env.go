@@ -10,19 +10,14 @@ import (
 	"gascity.dev/gc/internal/environ"
 )
 
-// places name gc's state, so that gc inside an agent's session uses the
-// multiplexer that hosts it. A relative path would mean a different place in
-// the agent's directory.
-var places = [...]string{"GC_MUX_SOCKET", "GC_TMUX_SOCKET", "XDG_STATE_HOME"}
-
 // Inherit selects from a caller's environment ("K=V" entries, the last of a
-// name counts) what its agents may see: the fixed list, LC_*, the places above,
+// name counts) what its agents may see: the fixed list, LC_*, the places of gc,
 // and the names and "PREFIX_*" patterns in extra.
 func Inherit(caller []string, extra []string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range caller {
 		k, v, ok := strings.Cut(kv, "=")
-		if ok && k != "" && (environ.Inherited(k) || matches(k, extra) || filepath.IsAbs(v) && slices.Contains(places[:], k)) {
+		if ok && k != "" && (environ.Inherited(k) || matches(k, extra) || environ.Place(k, v)) {
 			out[k] = v
 		}
 	}

@@ -26,7 +26,8 @@ func (e *UnsafeError) Hint() string { return e.Help }
 
 // CheckOwner returns an *UnsafeError if another user can control the content of
 // path: it belongs to another user, or others may write it or its directory.
-// Root counts as the user, as do the members of the user's own group of one. A
+// Root counts as the user, as do the members of the user's own group of one, which has the
+// number of the user: so are volumes of a pod, which belong to root and that group. A
 // symbolic link is checked at both ends. A path that does not exist is nil.
 func CheckOwner(path string) error {
 	if err := checkOwner(path); err != nil {
@@ -70,7 +71,7 @@ func ownedByUser(path string, st fs.FileInfo) error {
 		}
 	case mode&fs.ModeSymlink != 0:
 		return nil // its mode has no meaning
-	case mode&0o002 != 0, mode&0o020 != 0 && sys.Gid != sys.Uid:
+	case mode&0o002 != 0, mode&0o020 != 0 && sys.Gid != sys.Uid && int(sys.Gid) != os.Geteuid():
 		who, fix := "others", "chmod o-w "
 		if mode&0o002 == 0 {
 			who, fix = fmt.Sprintf("its group (gid %d)", sys.Gid), "chmod g-w "

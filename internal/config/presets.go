@@ -16,6 +16,7 @@ var presetText []byte
 type presetFile struct {
 	Providers   map[string]Provider `toml:"providers"`
 	StatusRules []StatusRule        `toml:"status_rules"`
+	LimitRules  []LimitRule         `toml:"limit_rules"`
 }
 
 var presetsOnce = sync.OnceValues(readPresets)
@@ -34,6 +35,13 @@ func PresetRules() ([]StatusRule, error) {
 	return file.StatusRules, err
 }
 
+// PresetLimits returns the built-in limit rules of the presets. The slice is shared: do not
+// change it.
+func PresetLimits() ([]LimitRule, error) {
+	file, err := presetsOnce()
+	return file.LimitRules, err
+}
+
 // PresetNames returns the names of the built-in presets, sorted.
 func PresetNames() []string {
 	all, err := Presets()
@@ -49,6 +57,9 @@ func readPresets() (presetFile, error) {
 	toml.Parse(presetText, out).Decode(&file, out)
 	for i := range file.StatusRules {
 		file.StatusRules[i].validate(out)
+	}
+	for i := range file.LimitRules {
+		file.LimitRules[i].validate(out)
 	}
 	if err := out.Err(); err != nil {
 		return presetFile{}, fmt.Errorf("built-in presets: %w", err)

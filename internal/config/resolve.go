@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"gascity.dev/gc/runtime/k8s/settings"
 )
 
 // Origin is where a resolved value came from.
@@ -71,6 +73,7 @@ type Resolved struct {
 	TextCommands           []string
 	TextWords              []string
 	TextOpeners            []string
+	ResumedLines           []string
 	TextMark               string
 	ClearKeys              []string
 	SupportsACP            bool
@@ -79,6 +82,9 @@ type Resolved struct {
 	ResumeFlag             string
 	ResumeStyle            string
 	SessionIDFlag          string
+	ConversationDir        string
+	ConversationFiles      string
+	ConversationFrom       string
 
 	PreStart           []string
 	SessionSetup       []string
@@ -97,9 +103,12 @@ type Resolved struct {
 	DependsOn          []string // qualified
 	WakeMode           string
 	Mail               string // when it gets the notice of new mail
-	Attach             bool
-	Limits             Limits
-	Pool               *Pool // nil for an agent that is not a pool
+	Care
+	Hooks  bool // give the program hooks that report its state
+	Attach bool
+	Limits Limits
+	Pods   settings.Settings // how its pod is made, without the environment: see Pod
+	Pool   *Pool             // nil for an agent that is not a pool
 
 	ACPCommand string // starts the program as an ACP agent; "" if it cannot be one
 	ACPInstall string // the command that installs it, "" if unknown
@@ -107,6 +116,7 @@ type Resolved struct {
 	ACP        ACP
 	AskingMode string // the mode in which the preset's program asks; "" if unknown
 	MCPStyle   string // how the program on a terminal gets its MCP servers; "" if it cannot
+	HooksStyle string // how it gets hooks that report its state; "" if it cannot
 
 	Origins map[string]Origin // by key of the file
 
@@ -147,10 +157,11 @@ func (c *City) Agent(name string) (*Agent, bool) {
 func (c *City) resolve(a *Agent, bare string) (Resolved, error) {
 	r := Resolved{
 		Name: qualify(a.Dir, bare), Base: bare, Template: a.QualifiedName(), Dir: a.Dir,
-		PromptMode: PromptArg, WakeMode: WakeResume, Mail: MailIdle, Attach: true, Suspended: a.Suspended || c.Workspace.Suspended,
+		PromptMode: PromptArg, WakeMode: WakeResume, Mail: MailIdle, Hooks: true, Attach: true,
+		Care: Care{StuckAfter: defaultStuckAfter, OnStuck: OnStuckReport}, Suspended: a.Suspended || c.Workspace.Suspended,
 		ProviderEnv: map[string]string{}, AgentEnv: map[string]string{}, Origins: map[string]Origin{},
 	}
-	for _, k := range []string{"prompt_mode", "wake_mode", "mail", "attach"} {
+	for _, k := range []string{"prompt_mode", "wake_mode", "mail", "hooks", "attach", "stuck_after", "on_stuck"} {
 		r.Origins[k] = Origin{Source: "default"}
 	}
 	if err := c.applyProvider(&r, a); err != nil {
@@ -159,10 +170,11 @@ func (c *City) resolve(a *Agent, bare string) (Resolved, error) {
 	c.applyWorkspace(&r)
 	c.applyAgent(&r, a)
 	c.applyPlace(&r, a)
+	c.applyK8s(&r, a)
 	if err := c.applyACP(&r, a); err != nil {
 		return r, err
 	}
-	if r.Session == HostACP {
+	if IsACP(r.Session) {
 		r.acpPermissions(a)
 	} else {
 		c.applyPermissions(&r, a)
@@ -206,6 +218,7 @@ func (l layer) hints(h *Hints, env map[string]string) {
 	set(l, "text_commands", &l.r.TextCommands, h.TextCommands)
 	set(l, "text_words", &l.r.TextWords, h.TextWords)
 	set(l, "text_openers", &l.r.TextOpeners, h.TextOpeners)
+	set(l, "resumed_lines", &l.r.ResumedLines, h.ResumedLines)
 	set(l, "text_mark", &l.r.TextMark, h.TextMark)
 	set(l, "clear_keys", &l.r.ClearKeys, h.ClearKeys)
 	set(l, "inherit_env", &l.r.InheritEnv, h.InheritEnv)
@@ -255,6 +268,9 @@ func (c *City) applyProvider(r *Resolved, a *Agent) error {
 		set(l, "resume_flag", &r.ResumeFlag, p.ResumeFlag)
 		set(l, "resume_style", &r.ResumeStyle, p.ResumeStyle)
 		set(l, "session_id_flag", &r.SessionIDFlag, p.SessionIDFlag)
+		set(l, "conversation_dir", &r.ConversationDir, p.ConversationDir)
+		set(l, "conversation_files", &r.ConversationFiles, p.ConversationFiles)
+		set(l, "conversation_from", &r.ConversationFrom, p.ConversationFrom)
 		l.hints(&p.Hints, r.ProviderEnv)
 		l.addLevels(p.Permissions)
 	}
@@ -329,7 +345,10 @@ func (c *City) applyWorkspace(r *Resolved) {
 	set(l, "pack_overlays", &r.PackOverlays, c.paths(w.PackOverlays))
 	set(l, "global_fragments", &r.Fragments, w.GlobalFragments)
 	set(l, "mail", &r.Mail, w.Mail)
-	set(layer{r: r, source: "agent_defaults", file: c.File, where: c.AgentDefaults.Where}, "mail", &r.Mail, c.AgentDefaults.Mail)
+	defaults := layer{r: r, source: "agent_defaults", file: c.File, where: c.AgentDefaults.Where}
+	set(defaults, "mail", &r.Mail, c.AgentDefaults.Mail)
+	set(defaults, "hooks", &r.Hooks, c.AgentDefaults.Hooks)
+	defaults.care(c.AgentDefaults.Care)
 	r.Session = c.Session.Provider
 	if c.Session.Has("provider") {
 		r.Origins["session"] = Origin{Source: "session", File: filepath.Base(c.File), Line: c.Session.Place("provider").Line}
@@ -368,6 +387,8 @@ func (c *City) applyAgent(r *Resolved, a *Agent) {
 	set(l, "idle_timeout", &r.IdleTimeout, a.IdleTimeout)
 	set(l, "wake_mode", &r.WakeMode, a.WakeMode)
 	set(l, "mail", &r.Mail, a.Mail)
+	set(l, "hooks", &r.Hooks, a.Hooks)
+	l.care(a.Care)
 	if a.Attach != nil {
 		set(l, "attach", &r.Attach, *a.Attach)
 	}

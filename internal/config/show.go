@@ -33,9 +33,9 @@ type ShownValue struct {
 }
 
 // Show resolves everything. Agents are in file order; names, if given, select
-// some.
-func Show(c *City, names ...string) (Shown, error) {
-	out := Shown{File: c.File, City: c.shownTables()}
+// some. The environment is the caller's, which overrides some keys.
+func Show(c *City, environ []string, names ...string) (Shown, error) {
+	out := Shown{File: c.File, City: append(c.shownTables(), c.shownK8s(environ)...)}
 	for i := range c.Agents {
 		a := &c.Agents[i]
 		if len(names) > 0 && !slices.Contains(names, a.QualifiedName()) {
@@ -45,7 +45,7 @@ func Show(c *City, names ...string) (Shown, error) {
 		if err != nil {
 			return out, fmt.Errorf("agent %s: %w", a.QualifiedName(), err)
 		}
-		out.Agents = append(out.Agents, ShownAgent{Name: r.Name, Values: r.shown()})
+		out.Agents = append(out.Agents, ShownAgent{Name: r.Name, Values: append(r.shown(), r.shownPods(c, environ)...)})
 	}
 	return out, nil
 }
@@ -57,7 +57,7 @@ func (c *City) shownTables() []ShownValue {
 	for _, t := range []struct {
 		name  string
 		value any
-	}{{"workspace", c.Workspace}, {"agent_defaults", c.AgentDefaults}, {"session", c.Session}, {"daemon", c.Daemon}, {"api", c.API}} {
+	}{{"workspace", c.Workspace}, {"agent_defaults", c.AgentDefaults}, {"session", c.Session}, {"daemon", c.Daemon}, {"notify", c.Notify}, {"api", c.API}} {
 		out = append(out, tableValues(t.name, reflect.ValueOf(t.value), file)...)
 	}
 	for i := range c.Rigs {
@@ -81,6 +81,9 @@ func tableValues(prefix string, v reflect.Value, file string) []ShownValue {
 			continue
 		}
 		f := v.Field(i)
+		if f.Type() == reflect.TypeFor[K8s]() {
+			continue // see shownK8s
+		}
 		if f.Kind() == reflect.Struct && f.FieldByName("Where").IsValid() {
 			out = append(out, tableValues(prefix+"."+key, f, file)...)
 			continue
@@ -129,7 +132,9 @@ func (r *Resolved) shown() []ShownValue {
 		{Key: "accept_startup_dialogs", Value: r.AcceptStartupDialogs}, {Key: "supports_acp", Value: r.SupportsACP},
 		{Key: "supports_hooks", Value: r.SupportsHooks}, {Key: "instructions_file", Value: r.InstructionsFile},
 		{Key: "resume_flag", Value: r.ResumeFlag}, {Key: "resume_style", Value: r.ResumeStyle}, {Key: "session_id_flag", Value: r.SessionIDFlag},
+		{Key: "conversation_dir", Value: r.ConversationDir}, {Key: "conversation_files", Value: r.ConversationFiles}, {Key: "conversation_from", Value: r.ConversationFrom},
 		{Key: "text_commands", Value: r.TextCommands}, {Key: "text_words", Value: r.TextWords}, {Key: "text_openers", Value: r.TextOpeners},
+		{Key: "resumed_lines", Value: r.ResumedLines},
 		{Key: "text_mark", Value: r.TextMark}, {Key: "clear_keys", Value: r.ClearKeys},
 		{Key: "pre_start", Value: r.PreStart}, {Key: "session_setup", Value: r.SessionSetup},
 		{Key: "session_setup_script", Value: r.SessionSetupScript}, {Key: "session_live", Value: r.SessionLive},
@@ -137,11 +142,12 @@ func (r *Resolved) shown() []ShownValue {
 		{Key: "pack_overlays", Value: r.PackOverlays}, {Key: "install_agent_hooks", Value: r.InstallAgentHooks},
 		{Key: "copy_files", Value: copyNames(r.CopyFiles)}, {Key: "mouse", Value: r.Mouse}, {Key: "upstream", Value: r.Upstream},
 		{Key: "mcp_servers", Value: r.MCPServers}, {Key: "lifecycle", Value: r.Lifecycle}, {Key: "idle_timeout", Value: r.IdleTimeout},
-		{Key: "depends_on", Value: r.DependsOn}, {Key: "wake_mode", Value: r.WakeMode}, {Key: "mail", Value: r.Mail}, {Key: "attach", Value: r.Attach},
+		{Key: "depends_on", Value: r.DependsOn}, {Key: "wake_mode", Value: r.WakeMode}, {Key: "mail", Value: r.Mail}, {Key: "hooks", Value: r.Hooks}, {Key: "attach", Value: r.Attach},
 	}
 	if p := r.Pool; p != nil {
 		all = append(all, ShownValue{Key: "pool", Value: fmt.Sprintf("min %d, max %d, check %q, drain %v", p.Min, p.Max, p.Check, p.DrainTimeout)})
 	}
+	all = append(all, r.shownCare()...)
 	all = append(all, r.shownACP()...)
 	out := make([]ShownValue, 0, len(all))
 	for _, v := range all {
@@ -177,7 +183,7 @@ func (s *MCPServer) shown(file string) []ShownValue {
 
 // shownACP lists how the agent is hosted over ACP; nothing if it is not.
 func (r *Resolved) shownACP() []ShownValue {
-	if r.Session != HostACP {
+	if !IsACP(r.Session) {
 		return nil
 	}
 	a := &r.ACP

@@ -7,7 +7,7 @@ import (
 )
 
 func TestShowNamesTheSourceOfEveryValue(t *testing.T) {
-	s, err := Show(mustParse(t, layered))
+	s, err := Show(mustParse(t, layered), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestShowNamesTheSourceOfEveryValue(t *testing.T) {
 	if _, err := json.Marshal(s); err != nil {
 		t.Error(err)
 	}
-	one, err := Show(mustParse(t, layered), "three")
+	one, err := Show(mustParse(t, layered), nil, "three")
 	if err != nil || len(one.Agents) != 1 || one.Agents[0].Name != "three" {
 		t.Errorf("one agent: %+v, %v", one.Agents, err)
 	}

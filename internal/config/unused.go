@@ -37,12 +37,10 @@ func (c *City) unusedTables(out *toml.Report) {
 	if c.Has("api") {
 		out.Add(c.API.At, "remove it", "[api] has no effect: this gc does not serve a port")
 	}
-	if s.Has("k8s") {
-		out.Add(s.Place("k8s"), "remove it", "[session.k8s] has no effect: this gc has no such session provider")
-	}
+	c.unusedK8s(out)
 	c.unusedServers(out)
 	for _, key := range []string{"local", "remote", "remote_match"} {
-		if s.Has(key) && s.Provider != "hybrid" {
+		if s.Has(key) && s.Provider != HostHybrid {
 			out.Add(s.Place(key), `it is for provider = "hybrid"`, "session.%s has no effect", key)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gascity.dev/gc/internal/conversation"
+	"gascity.dev/gc/internal/hooks"
 	"gascity.dev/gc/internal/nearest"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/toml"
@@ -15,12 +17,11 @@ import (
 // SessionProviders are the values of [session] provider that this program
 // supports; "exec:" is followed by a script.
 func SessionProviders() []string {
-	return []string{"native", "tmux", "subprocess", "acp", "exec:<script>", "ssh://<host>", "auto", "hybrid"}
+	return []string{"native", "tmux", "subprocess", "acp", "k8s", "exec:<script>", "ssh://<host>", "acp+ssh://<host>", "acp+k8s", "auto", "hybrid"}
 }
 
-// otherProviders are also valid: other builds may have them, and fake is for
-// tests.
-var otherProviders = []string{"k8s", "fake"}
+// otherProviders are also valid: fake is for tests.
+var otherProviders = []string{"fake"}
 
 // ValidSessionProvider reports whether name selects a session provider.
 func ValidSessionProvider(name string) bool {
@@ -33,12 +34,25 @@ func ValidSessionProvider(name string) bool {
 	return name != "exec:<script>" && (slices.Contains(SessionProviders(), name) || slices.Contains(otherProviders, name))
 }
 
-// IsHost reports whether a session provider is another machine, as ssh://[user@]HOST[:port].
-func IsHost(provider string) bool { return strings.HasPrefix(provider, "ssh://") }
+// overACP is before the URL of another machine whose agents speak the Agent Client
+// Protocol.
+const overACP = HostACP + "+"
+
+// IsHost reports whether a session provider is another machine, as ssh://[user@]HOST[:port],
+// or acp+ssh:// for agents that speak the Agent Client Protocol there.
+func IsHost(provider string) bool { return strings.HasPrefix(HostURL(provider), "ssh://") }
+
+// HostURL returns the machine's URL of a session provider for which IsHost is true, and
+// HostPods for one for which IsPods is.
+func HostURL(provider string) string { return strings.TrimPrefix(provider, overACP) }
+
+// IsACP reports whether a session provider hosts agents that speak the Agent Client
+// Protocol.
+func IsACP(provider string) bool { return provider == HostACP || strings.HasPrefix(provider, overACP) }
 
 // hostProblem is what is wrong with the URL of another machine; "" if nothing is.
 func hostProblem(name string) string {
-	u, err := url.Parse(name)
+	u, err := url.Parse(HostURL(name))
 	switch {
 	case err != nil || u.Hostname() == "" || strings.ContainsAny(name, "<> ") || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 		return "want ssh://[user@]HOST[:port]"
@@ -69,6 +83,7 @@ func (c *City) validate(out *toml.Report) {
 	c.validateDepends(names, out)
 	c.validateSession(out)
 	c.validateDaemon(out)
+	c.validateNotify(out)
 	c.validateTables(out)
 }
 
@@ -89,6 +104,7 @@ func (c *City) validateWorkspace(out *toml.Report) {
 	oneOf(out, w.Place("mail"), "workspace.mail", w.Mail, mailModes...)
 	d := &c.AgentDefaults
 	oneOf(out, d.Place("mail"), "agent_defaults.mail", d.Mail, mailModes...)
+	d.Care.validate(out, d.Where, "agent_defaults.")
 	oneOf(out, d.Place("permissions"), "agent_defaults.permissions", d.Permissions, PermissionLevels()...)
 }
 
@@ -138,9 +154,11 @@ func (c *City) validateProviders(out *toml.Report) {
 		}
 		c.checkCycle(name, out)
 		oneOf(out, p.Place("resume_style"), where+".resume_style", p.ResumeStyle, ResumeByFlag, ResumeSubcommand)
+		checkConversation(out, &p, where)
 		checkHints(out, &p.Hints, p.Where, where+".")
 		checkTemplates(out, p.Place("acp_command"), where+".acp_command", p.ACPCommand)
 		oneOf(out, p.Place("mcp_style"), where+".mcp_style", p.MCPStyle, MCPStyles()...)
+		oneOf(out, p.Place("hooks_style"), where+".hooks_style", p.HooksStyle, hooks.Styles()...)
 		checkTemplates(out, p.Place("command"), where+".command", p.Command)
 		checkTemplates(out, p.Place("args"), where+".args", p.Args...)
 		for _, level := range sortedKeys(p.Permissions) {
@@ -245,6 +263,7 @@ func (c *City) validateSession(out *toml.Report) {
 		out.Add(s.Place("scrollback_lines"), "", "session.scrollback_lines: %d is negative", s.ScrollbackLines)
 	}
 	s.ACP.validate(out, "session.acp.")
+	c.validateK8s(out)
 	for _, p := range s.RemoteMatch {
 		if _, err := path.Match(p, ""); err != nil {
 			out.Add(s.Place("remote_match"), "", "session.remote_match: %q is not a pattern", clip(p))
@@ -269,7 +288,7 @@ func checkSession(out *toml.Report, at Pos, key, name string) {
 
 // checkSide is checkSession for a backend that hosts sessions itself.
 func checkSide(out *toml.Report, at Pos, key, name string) {
-	if name == "auto" || name == "hybrid" {
+	if IsRouter(name) {
 		out.Add(at, "", "%s: %q cannot host sessions itself", key, name)
 		return
 	}
@@ -322,6 +341,11 @@ func (c *City) validateTables(out *toml.Report) {
 		r.validate(out)
 		c.checkProvider(r.Provider, r.Place("provider"), "status_rules.provider", out)
 	}
+	for i := range c.LimitRules {
+		r := &c.LimitRules[i]
+		r.validate(out)
+		c.checkProvider(r.Provider, r.Place("provider"), "limit_rules.provider", out)
+	}
 	if c.API.Port < 0 || c.API.Port > 65535 {
 		out.Add(c.API.Place("port"), "0 means off", "api.port: %d is not a port", c.API.Port)
 	}
@@ -351,4 +375,17 @@ func (r *StatusRule) validate(out *toml.Report) {
 			out.Add(r.Place(key), "", "status rule %q: empty text in %s", clip(r.Name), key)
 		}
 	}
+}
+
+// checkConversation checks where a program keeps its conversations.
+func checkConversation(out *toml.Report, p *Provider, where string) {
+	switch {
+	case (p.ConversationDir == "") != (p.ConversationFiles == ""):
+		out.Add(p.At, "set both, or neither", "%s: conversation_dir and conversation_files belong together", where)
+	case p.ConversationFiles != "" && !strings.Contains(p.ConversationFiles, "{id}"):
+		out.Add(p.Place("conversation_files"), `as in "{id}.jsonl"`, "%s.conversation_files: {id} is missing", where)
+	case p.ConversationFrom == conversation.OpenFile && p.ConversationFiles == "" && p.Base == "":
+		out.Add(p.Place("conversation_from"), `add conversation_files = "{id}.jsonl"`, "%s.conversation_from: conversation_files is missing", where)
+	}
+	oneOf(out, p.Place("conversation_from"), where+".conversation_from", p.ConversationFrom, conversation.OpenFile, conversation.OpenCodeLog)
 }

@@ -77,6 +77,7 @@ func (c *City) validateAgent(a *Agent, out *toml.Report) {
 	oneOf(out, a.Place("lifecycle"), where+": lifecycle", a.Lifecycle, OneShot)
 	oneOf(out, a.Place("wake_mode"), where+": wake_mode", a.WakeMode, WakeResume, WakeFresh)
 	oneOf(out, a.Place("mail"), where+": mail", a.Mail, mailModes...)
+	a.Care.validate(out, a.Where, where+": ")
 	checkHints(out, &a.Hints, a.Where, where+": ")
 	checkTemplates(out, a.Place("start_command"), where+": start_command", a.StartCommand)
 	checkTemplates(out, a.Place("args"), where+": args", a.Args...)
@@ -97,6 +98,7 @@ func (c *City) validateAgent(a *Agent, out *toml.Report) {
 		out.Add(a.Limits.Place("pids"), "0 means no limit", "%s: limits.pids is negative", where)
 	}
 	c.checkMCPNames(a, where, out)
+	c.checkK8s(a, where, out)
 	if a.Pool != nil {
 		validatePool(a.Pool, a.Lifecycle, where, out)
 	}

@@ -54,8 +54,15 @@ func (l *loop) endOp(ag *agentState) {
 	}
 }
 
-func (l *loop) budget() session.Budget {
-	return session.Budget{Max: l.o.City.Daemon.MaxRestarts, Window: l.o.City.Daemon.RestartWindow}
+// budget bounds the agent's restarts after exit. Programs that were not found took no
+// prompt, and a conversation that the next start resumes has it.
+func (l *loop) budget(ag *agentState, exit *runtime.Exit) session.Budget {
+	r := &ag.seen.Record
+	resumes := r.Conversed && r.Conversation != "" && resumable(r, ag.spec, l.o.ProviderName)
+	return session.Budget{
+		Max: l.o.City.Daemon.MaxRestarts, Window: l.o.City.Daemon.RestartWindow,
+		Prompts: ag.spec.HasPrompt() && !resumes && exit.Code != exitNotFound,
+	}
 }
 
 // save writes the agent's record. A disk failure is logged, and the city goes
@@ -115,7 +122,7 @@ func oneLine(s string) string {
 
 // target is what a stop needs to know.
 func (sp *stops) target(ag *agentState) target {
-	t := target{session: ag.seen.Session, agent: ag.name(), token: ag.seen.Record.Token}
+	t := target{session: ag.seen.Session, agent: ag.name(), token: ag.seen.Record.Token, seek: sp.l.starts.seek(ag)}
 	if ag.spec != nil {
 		t.deps = ag.spec.Resolved.DependsOn
 	}
@@ -172,7 +179,7 @@ func (l *loop) finishOp(ag *agentState, what string, err error) {
 	if err == nil {
 		return
 	}
-	ag.queryErr = err.Error()
+	ag.cannotTell(err)
 	l.logf("%s: %s: %v", ag.name(), what, err)
 	if ag.seen.Presence == plan.Alive {
 		ag.seen.Presence = plan.Unknown // until it is observed again: no retry at once
@@ -199,7 +206,7 @@ func (sr *starter) relaunch(ag *agentState) {
 		defer cancel()
 		cfg, err := spec.StartConfig(inst)
 		if err == nil {
-			err = spec.WriteServers(&cfg)
+			err = spec.WriteFiles(&cfg)
 		}
 		if err == nil {
 			err = warm.Relaunch(ctx, spec.Session, cfg)

@@ -84,6 +84,13 @@ func (c *calls) Status(ctx context.Context) (api.Status, error) {
 	return st, err
 }
 
+// Hosting implements api.City.
+func (c *calls) Hosting(ctx context.Context) (api.Hosting, error) {
+	var h api.Hosting
+	err := c.do(ctx, func() { h.SessionProvider = c.l.report.o.ProviderName })
+	return h, err
+}
+
 // runningNames returns the running sessions of this city.
 func (g *goal) runningNames() []string {
 	var names []string
@@ -107,7 +114,7 @@ func showActivities(agents []api.AgentStatus, latest map[string]runtime.SessionA
 // show fills in one activity.
 func show(a *api.AgentStatus, info runtime.Activity) {
 	a.Activity = info.State
-	if info.State != runtime.ActivityUnknown {
+	if info.State != runtime.ActivityUnknown || len(info.Background) > 0 {
 		a.ActivityInfo = &info
 	}
 }
@@ -133,6 +140,9 @@ func (ag *agentState) showActivity(a *api.AgentStatus) {
 		}
 	case ag.shown.activity.State != "":
 		show(a, ag.shown.activity.Activity)
+	}
+	if a.ActivityInfo != nil && a.ActivityInfo.Kind == runtime.BlockedAuth && a.Hint == "" {
+		a.Hint = api.LoginHint(ag.name())
 	}
 	a.LastLine = ag.shown.activity.Line
 	last := ag.shown.activity.Last

@@ -14,6 +14,7 @@ import (
 	"gascity.dev/gc/internal/controller/junit"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/controller/query"
+	"gascity.dev/gc/internal/kept"
 	"gascity.dev/gc/runtime"
 )
 
@@ -23,10 +24,10 @@ type Recorder func(ctx context.Context, session string, w io.Writer) error
 
 // Files in an agent's folder, which is below the artifacts' folder.
 const (
-	ArtifactScreen     = "screen.txt"
-	ArtifactScrollback = "scrollback.txt"
-	ArtifactCast       = "session.cast"
-	ArtifactResult     = "result.json"
+	ArtifactScreen     = kept.Screen
+	ArtifactScrollback = kept.Scrollback
+	ArtifactCast       = kept.Cast
+	ArtifactResult     = kept.Result
 	ArtifactSummary    = "summary.json" // beside the agents' folders
 	ArtifactJUnit      = "junit.xml"    // beside them: see [junit.Report]
 )
@@ -159,4 +160,77 @@ func writeFile(path string, b []byte) error {
 		os.Remove(path)
 	}
 	return err
+}
+
+// keepEvery is how often the files that the city keeps are counted.
+const keepEvery = 10 * time.Minute
+
+// keep removes the oldest files of ended sessions when the city keeps too much, now and
+// from time to time until the workers end.
+func (l *loop) keep() {
+	l.ops.Go(func() {
+		tick := time.NewTicker(keepEvery)
+		defer tick.Stop()
+		for {
+			if err := l.keepWithin(l.ops.ctx); err != nil && l.ops.ctx.Err() == nil {
+				l.logf("kept files: %v", err)
+			}
+			select {
+			case <-tick.C:
+			case <-l.ops.ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+func (l *loop) keepWithin(ctx context.Context) error {
+	var max int64
+	if err := l.do(ctx, func() { max = int64(l.o.City.Daemon.MaxKept) }); err != nil {
+		return err
+	}
+	items, err := kept.Find(l.o.City.Dir)
+	over := kept.Total(items) - max
+	errs := []error{err}
+	for _, it := range kept.Oldest(items, max) {
+		if over <= 0 {
+			break
+		}
+		removed, err := l.removeKept(ctx, it)
+		if removed {
+			over -= it.Bytes
+			l.logf("removed %s, %d bytes: the city keeps at most %d ([daemon] max_kept)", it.Dir, it.Bytes, max)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// removeKept removes the files of a session unless it may live. The loop does so for an
+// agent, which cannot be started meanwhile.
+func (l *loop) removeKept(ctx context.Context, it kept.Item) (removed bool, err error) {
+	if run, err := filepath.Abs(l.o.Artifacts); it.Artifacts && (err != nil || l.o.Artifacts != "" && filepath.Dir(it.Dir) == run) {
+		return false, err // of this run
+	}
+	known := it.Artifacts
+	if e := l.do(ctx, func() {
+		if ag := l.agents.all[it.Session]; ag != nil && !it.Artifacts {
+			known = true
+			if ag.op.name != "" || ag.seen.Presence != plan.Gone {
+				return
+			}
+		}
+		if known {
+			err = it.Remove()
+			removed = err == nil
+		}
+	}); e != nil || known {
+		return removed, errors.Join(e, err)
+	}
+	lives, err := query.Ask(ctx, func(ctx context.Context) (bool, error) { return l.p.IsRunning(ctx, it.Session) })
+	if err != nil || lives {
+		return false, nil // unknown is not dead
+	}
+	err = it.Remove()
+	return err == nil, err
 }

@@ -122,3 +122,31 @@ func TestAcceptedDialogsAreEvents(t *testing.T) {
 		r.end()
 	})
 }
+
+// TestPromptsStayWithinTheBudget: an agent that dies after its prompt, whatever it says by
+// that, gets the prompt again only within the budget, also once it is quarantined.
+func TestPromptsStayWithinTheBudget(t *testing.T) {
+	for name, c := range map[string]struct {
+		city     string
+		min, max int
+	}{
+		"with a prompt":    {promptedAgent, 15, 26}, // 1 + 5 an hour
+		"without a prompt": {oneAgent, 100, 400},    // each time within a minute
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, c.city, func(r *rig) {
+				r.start()
+				for range 4 * 60 {
+					if up, _ := r.fake.IsRunning(t.Context(), "gc-city-a"); up {
+						r.fake.Exit("gc-city-a", 1)
+					}
+					time.Sleep(time.Minute)
+				}
+				if n := r.starts("gc-city-a"); n < c.min || n > c.max {
+					t.Errorf("%d starts in four hours, want %d to %d", n, c.min, c.max)
+				}
+				r.end()
+			})
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/controller/query"
@@ -91,29 +92,43 @@ func (au *audit) follow(ag *agentState, name string) error {
 		return runtime.ErrUnsupported
 	}
 	was := runtime.Activity{State: runtime.ActivityUnknown}
-	for {
+	var known *runtime.Answered // the last one that is recorded, or that was there before
+	woken := false              // the backend said that something had changed
+	for first := true; ; first = false {
 		is, err := au.status(ctx, p, name)
 		if err != nil {
 			return err
 		}
+		if end := is.Answered; end != nil && !first && (known == nil || *known != *end) {
+			au.post(func() { au.note(endOf(ag, name, was.Pending, end)) })
+		}
+		known = is.Answered
 		switch {
 		case is.State == runtime.ActivityExited:
 			return runtime.ErrSessionNotFound
-		case is.State == runtime.ActivityUnknown && requestOf(was) == "": // no evidence is no change
-			err = clock.Sleep(ctx, statusPause)
-		case statusText(is) != statusText(was) || requestOf(is) != requestOf(was):
+		case isChange(was, is): // and what happens meanwhile is seen by the next query
 			err = au.changed(ctx, ag, name, was, is)
-			was = is
-		default: // the backend's two answers may differ
+			was, woken = is, false
+		case woken: // the backend's two answers may differ
 			err = clock.Sleep(ctx, statusPause)
-		}
-		if err == nil {
+			woken = false
+		default:
 			err = awaitChange(ctx, w, name, is)
+			woken = true
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// isChange reports whether a status differs from the one before; no evidence is no change,
+// unless a question was open.
+func isChange(was, is runtime.Activity) bool {
+	if is.State == runtime.ActivityUnknown && requestOf(was) == "" {
+		return false
+	}
+	return statusText(is) != statusText(was) || requestOf(is) != requestOf(was) || !limitEnd(is).Equal(limitEnd(was))
 }
 
 // status returns what the session does, with the whole question.
@@ -154,12 +169,25 @@ func awaitChange(ctx context.Context, w runtime.Waiter, name string, is runtime.
 func (au *audit) changed(ctx context.Context, ag *agentState, name string, was, is runtime.Activity) error {
 	asked, gone := requestOf(is), requestOf(was)
 	au.post(func() {
-		if is.State != runtime.ActivityUnknown && statusText(is) != statusText(was) {
+		au.l.nudges.afterLimit(ag, is)
+		if is.State != runtime.ActivityUnknown && (statusText(is) != statusText(was) || !limitEnd(is).Equal(limitEnd(was))) {
 			detail := "was " + statusText(was)
 			if is.Source != "" {
 				detail += ", from " + is.Source
 			}
+			if is.State == runtime.ActivityStuck {
+				detail += ": " + is.Evidence
+			}
+			if l := is.Limit; l != nil && !l.Until.IsZero() {
+				detail += fmt.Sprintf(", until %s: %s", l.Until.Local().Format(time.RFC3339), l.Text)
+			} else if l != nil {
+				detail += ", until an unknown time: " + l.Text
+			}
 			au.noteAgent(ag, api.EventStatus, statusText(is), detail)
+			au.l.starts.seekConversation(ag)
+			if is.State == runtime.ActivityStuck {
+				au.stuck(ag)
+			}
 		}
 		if asked != "" && asked != gone {
 			au.of(name).settled = false
@@ -171,6 +199,9 @@ func (au *audit) changed(ctx context.Context, ag *agentState, name string, was, 
 	}
 	if gone == "" || gone == asked {
 		return nil
+	}
+	if is.Answered != nil && is.Answered.RequestID == gone {
+		return nil // recorded already
 	}
 	attached := ""
 	if yes, err := query.Ask(ctx, func(ctx context.Context) (bool, error) { return au.p.IsAttached(ctx, name) }); err == nil && yes {
@@ -186,6 +217,22 @@ func (au *audit) changed(ctx context.Context, ag *agentState, name string, was, 
 		}
 	})
 	return nil
+}
+
+// stuck restarts an agent that is stuck, if its config says so.
+func (au *audit) stuck(ag *agentState) {
+	if ag.spec != nil && ag.spec.Resolved.OnStuck == config.OnStuckRestart && ag.op.name == "" && ag.seen.Presence == plan.Alive && ag.seen.Owned {
+		au.l.stops.stop(ag, plan.WhyStuck)
+	}
+}
+
+// endOf is the event of a question whose end the backend knows.
+func endOf(ag *agentState, name string, q *runtime.Interaction, end *runtime.Answered) api.Event {
+	e := api.Event{Kind: api.EventAnswered, Agent: ag.seen.Agent, Session: name, By: end.By, Detail: fmt.Sprintf("%q", end.Option)}
+	if end.Option == "" {
+		e.Kind, e.Why, e.Detail = api.EventQuestion, "gone", questionLine(q)
+	}
+	return e
 }
 
 // answered notes that somebody known answered the question of a session.
@@ -246,8 +293,20 @@ func (au *audit) who(by runtime.Actor) string {
 	return byUnknown
 }
 
+// limitEnd is when the limit of the agent's provider ends; zero if there is none, or that is
+// unknown.
+func limitEnd(a runtime.Activity) time.Time {
+	if a.Limit == nil {
+		return time.Time{}
+	}
+	return a.Limit.Until
+}
+
 // statusText is "blocked (permission)".
 func statusText(a runtime.Activity) string {
+	if a.Limit != nil && a.State != runtime.ActivityBlocked {
+		return a.State + ", limited"
+	}
 	if a.Kind != "" {
 		return a.State + " (" + a.Kind + ")"
 	}

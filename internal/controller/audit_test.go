@@ -102,3 +102,38 @@ func TestStatusAndQuestionsAreRecorded(t *testing.T) {
 		r.end()
 	})
 }
+
+// brief is a fake whose question comes and is answered at once, half a pause after the
+// status was first queried: nothing changes later.
+type brief struct {
+	*runtimefake.Prompts
+	asked *time.Time
+}
+
+func (b brief) Activity(context.Context, string) (runtime.Activity, error) {
+	is := runtime.Activity{State: runtime.ActivityIdle, Source: "acp"}
+	if b.asked.IsZero() {
+		*b.asked = time.Now()
+	}
+	if time.Since(*b.asked) > statusPause/2 {
+		is.Answered = &runtime.Answered{RequestID: "1", Option: "No", By: "person in attach"}
+	}
+	return is, nil
+}
+
+func (brief) WaitFor(ctx context.Context, _ string, _ []runtime.Condition) (int, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+// A question that was answered between two queries has its answer recorded.
+func TestABriefQuestionIsRecorded(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		p := runtimefake.NewPrompts()
+		r.fake = p.Fake
+		r.start(func(o *Options) { o.Provider = brief{p, new(time.Time)} })
+		time.Sleep(5 * time.Second)
+		wantLines(t, r.audited(api.EventAnswered), []string{`answered : "No", by person in attach`})
+		r.end()
+	})
+}

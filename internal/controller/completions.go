@@ -20,6 +20,8 @@ type Background interface {
 	Follow(ctx context.Context, changed func()) error
 	// Away returns the open deliveries to such owners, oldest first.
 	Away(ctx context.Context) ([]process.Delivery, error)
+	// Dead returns the deliveries that were given up, while they are kept.
+	Dead(ctx context.Context) ([]process.Delivery, error)
 	// Claim durably claims the deliveries due to one of them in the name of by,
 	// which alone may type them then. Batch is "" if nothing is due.
 	Claim(ctx context.Context, owner, by string) (batch string, events []string, text string, err error)
@@ -60,6 +62,7 @@ func (co *completions) follow() {
 // fetch reads the open deliveries in the background, one query at a time.
 func (co *completions) fetch() {
 	e := co
+	e.lookSoon() // a delivery may have been given up
 	if e.inFlight {
 		e.again = true
 		return

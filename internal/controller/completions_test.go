@@ -68,6 +68,12 @@ func (b *outside) Follow(ctx context.Context, changed func()) error {
 	}
 }
 
+func (b *outside) Dead(context.Context) ([]process.Delivery, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(b.list), func(d process.Delivery) bool { return d.State != process.Dead }), nil
+}
+
 func (b *outside) Away(context.Context) ([]process.Delivery, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

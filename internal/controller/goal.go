@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/controller/plan"
+	"gascity.dev/gc/internal/kept"
 	"gascity.dev/gc/runtime"
 )
 
@@ -138,7 +139,7 @@ func (g *goal) conclude(result error) {
 		var err error
 		showActivities(st.Agents, activities(ctx, g.p, running))
 		if g.o.Artifacts != "" {
-			err = left.write(ctx)
+			err = errors.Join(left.write(ctx), kept.AddRun(g.o.City.Dir, g.o.Artifacts), g.l.keepWithin(ctx))
 		}
 		if g.o.Finished != nil {
 			err = errors.Join(err, g.o.Finished(ctx, st))

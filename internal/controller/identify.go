@@ -21,16 +21,16 @@ func (ob *observer) applyOne(ag *agentState, a probeResult) {
 		if ag.queryErr == "" {
 			ob.logf("%s: cannot tell: %v", ag.name(), a.err)
 		}
-		ag.queryErr = a.err.Error()
+		ag.cannotTell(a.err)
 		if ag.seen.Record.Unsure {
-			ob.l.starts.backendFailed(ag)
+			ob.l.starts.backendSilent(ag)
 		}
 		return
 	}
 	ag.queryErr = ""
 	if a.presence == plan.Gone {
 		up := ag.seen.Presence == plan.Alive || ag.seen.Presence == plan.Zombie || ag.seen.Presence == plan.Unknown && ag.seen.Record.Open
-		cut := up && ag.seen.Presence == plan.Unknown && (a.neverRan || ag.neverMade(a.exit))
+		cut := up && ag.seen.Presence == plan.Unknown && ag.seen.Record.Ending == "" && (a.neverRan || ag.neverMade(a.exit))
 		switch {
 		case cut && ag.oneShot() && time.Since(a.startedAt) < lateStart:
 			ob.observeBy(a.startedAt.Add(lateStart))
@@ -53,6 +53,10 @@ func (ob *observer) applyOne(ag *agentState, a probeResult) {
 		ob.noteAgent(ag, api.EventZombie, "", plan.WhyZombie)
 	}
 	ag.seen.Presence = a.presence
+	if r := &ag.seen.Record; r.Ending != "" && a.at.Sub(r.EndingAt) > stopTimeout {
+		r.Ending, r.EndingAt = "", time.Time{} // the stop did not reach it
+		ob.l.save(ag)
+	}
 	if a.attach {
 		ag.seen.Attached, ag.seen.Asked = a.attached, a.at
 	}

@@ -36,6 +36,14 @@ func (c *calls) inside(q api.InsideRequest) (*agentState, error) {
 	return ag, err
 }
 
+// CheckInside implements api.FarCity.
+func (c *calls) CheckInside(ctx context.Context, q api.InsideRequest) error {
+	return c.call(ctx, func() error {
+		_, err := c.inside(q)
+		return err
+	})
+}
+
 // markInside sets a key in the asking agent's metadata and observes the agent.
 // It returns nil once the key is set.
 func (c *calls) markInside(ctx context.Context, q api.InsideRequest, key string, check func(*agentState) error) error {
@@ -96,6 +104,8 @@ type farInbox struct {
 	l       *loop
 	taken   map[string]bool // ids of messages that were applied, and may still be in their outbox
 	readers map[outbox.Outbox]context.CancelFunc
+
+	following bool
 }
 
 var _ outbox.City = (*farInbox)(nil)
@@ -127,9 +137,13 @@ func (in *farInbox) follow() {
 		leave()
 	}
 	in.readers = readers
+	if in.o.FollowOutboxes != nil && !in.following {
+		in.following = true
+		in.ops.Go(func() { in.o.FollowOutboxes(in.ops.ctx, func() { in.post(in.follow) }) })
+	}
 }
 
-// read reads an outbox, once it is known what runs.
+// read reads an outbox and answers requests from its machine, once it is known what runs.
 func (in *farInbox) read(box outbox.Outbox) context.CancelFunc {
 	ctx, cancel := context.WithCancel(in.ops.ctx)
 	for _, name := range api.OutboxIDs(in.o.City.Dir) {
@@ -139,6 +153,15 @@ func (in *farInbox) read(box outbox.Outbox) context.CancelFunc {
 		in.ops.Go(func() {
 			if in.await(ctx, func() bool { return in.l.observer.done }) == nil {
 				r.Run(ctx)
+			}
+		})
+		asker, ok := box.(outbox.Asker)
+		if !ok {
+			continue
+		}
+		in.ops.Go(func() {
+			if in.await(ctx, func() bool { return in.l.observer.done }) == nil {
+				outbox.Answer(ctx, asker, name, func(ctx context.Context, request []byte) []byte { return api.AnswerFar(ctx, in.l.calls, request) })
 			}
 		})
 	}
@@ -273,7 +296,7 @@ func (in *farInbox) nudge(ctx context.Context, id string, m api.Message) error {
 		if open >= maxOpenNudges {
 			return fmt.Errorf("%d nudges are waiting in the city", open)
 		}
-		n = in.l.nudges.addressed(ag, session.Nudge{Text: m.Nudge.Text, By: "agent " + from.name(), Immediate: m.Nudge.Immediate, Raw: m.Nudge.Raw}, m.Nudge.TTL)
+		n = in.l.nudges.addressed(ag, session.Nudge{Text: m.Nudge.Text, By: "agent " + from.name(), Immediate: m.Nudge.Immediate, Raw: m.Nudge.Raw, Interrupt: m.Nudge.Interrupt}, m.Nudge.TTL)
 		commit = in.take(id, in.store.TakeNudge(id, n))
 		return nil
 	})

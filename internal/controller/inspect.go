@@ -19,6 +19,7 @@ func inspect(ctx context.Context, p runtime.Provider, env *environment, q probe,
 		if q.wasUp {
 			a.exit, a.screen = lastWords(ctx, p, q.session)
 			a.neverRan = neverRan(ctx, p, q, a.exit)
+			a.exit = orRebooted(ctx, p, q, a.exit)
 		}
 		return a
 	}
@@ -86,7 +87,7 @@ func (a *probeResult) details(ctx context.Context, p runtime.Provider) error {
 	if a.active {
 		activity, e := query.Ask(ctx, func(ctx context.Context) (runtime.SessionActivity, error) { return query.ActivityOf(ctx, p, a.session) })
 		a.activity, err = activity.Last, e
-		a.working = activity.State == runtime.ActivityWorking || activity.State == runtime.ActivityBlocked
+		a.working = activity.Busy()
 	}
 	return err
 }
@@ -108,6 +109,30 @@ func lastWords(ctx context.Context, p runtime.Provider, name string) (*runtime.E
 		}
 	})
 	return exit, screen
+}
+
+// bootOf identifies the current boot of a session's machine; "" if unknown.
+func bootOf(ctx context.Context, p runtime.Provider, name string) string {
+	b, ok, err := runtime.AsFor[runtime.Booter](ctx, p, name)
+	if !ok || err != nil {
+		return ""
+	}
+	id, err := query.Ask(ctx, func(ctx context.Context) (string, error) { return b.Boot(ctx, name) })
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// orRebooted returns exit, or if that is unknown, a reboot of the machine since the start.
+func orRebooted(ctx context.Context, p runtime.Provider, q probe, exit *runtime.Exit) *runtime.Exit {
+	if exit != nil && exit.Reason != runtime.ReasonUnknown || q.boot == "" {
+		return exit
+	}
+	if now := bootOf(ctx, p, q.session); now == "" || now == q.boot {
+		return exit
+	}
+	return &runtime.Exit{Code: -1, Reason: runtime.ReasonRebooted, Time: q.at}
 }
 
 // together calls all functions at once and waits for them.

@@ -15,15 +15,27 @@ import (
 type journal struct {
 	store *session.Store
 	feed  api.Feed
-	event func(api.Event) // Options.Event
-	w     io.Writer       // Options.Log; may be nil
+	event func(api.Event)                   // Options.Event
+	place func(host, session string) string // Options.Place
+	// changes gets a value, if it has room, when a person may have to be told something.
+	changes chan struct{}
+	w       io.Writer // Options.Log; may be nil
+}
+
+// placed is where on a host a session is.
+func (j *journal) placed(host, session string) string {
+	if host == "" || j.place == nil {
+		return host
+	}
+	return j.place(host, session)
 }
 
 // note adds an event to the sequence and a line to the log.
 func (j *journal) note(e api.Event) {
-	e.Time = time.Now().UTC()
+	e.Time, e.Host = time.Now().UTC(), j.placed(e.Host, e.Session)
 	e = j.store.Append(e)
 	j.feed.Add(e)
+	j.changed(e)
 	if j.event != nil {
 		j.event(e)
 		return
@@ -51,12 +63,12 @@ func (j *journal) note(e api.Event) {
 
 // noteAgent is note for an agent.
 func (j *journal) noteAgent(ag *agentState, kind, why, detail string) {
-	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, Host: ag.host(), Why: why, Detail: detail})
+	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, SessionID: ag.seen.Record.ID, Host: ag.host(), Why: why, Detail: detail})
 }
 
 // noteEnd is note for the end of an agent's session.
 func (j *journal) noteEnd(ag *agentState, kind string, exit *runtime.Exit, screen, detail string) {
-	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, Host: ag.host(), Exit: exit, Screen: screen, Detail: detail})
+	j.note(api.Event{Kind: kind, Agent: ag.seen.Agent, Session: ag.seen.Session, SessionID: ag.seen.Record.ID, Host: ag.host(), Exit: exit, Screen: screen, Detail: detail})
 }
 
 func (j *journal) logf(format string, args ...any) {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/runtime"
 )
 
 // load continues the run that an earlier controller left.
@@ -40,11 +41,12 @@ func (rs *roster) beginRun() {
 	}
 }
 
-// leaveOtherHosts gives up sessions that another provider hosts: this provider
-// does not have them, but they did not crash.
+// leaveOtherHosts gives up sessions that another provider hosts: they are not found, but
+// they did not crash.
 func (rs *roster) leaveOtherHosts() {
+	router := runtime.RouterOf(rs.p)
 	for name, r := range rs.records {
-		if !r.Open || r.Host == "" || r.Host == rs.o.ProviderName {
+		if !r.Open || r.Host == "" || r.Host == rs.o.ProviderName || router != nil && router.Searches(r.Host) {
 			continue
 		}
 		r.CutShort()

@@ -94,7 +94,7 @@ func makeLoop(o Options, store *session.Store) *loop {
 	c := &core{
 		o: o, p: o.Provider, store: store, began: time.Now(),
 		mailbox: mailbox{inbox: make(chan func(), inboxSize), done: make(chan struct{})},
-		journal: journal{store: store, event: o.Event, w: o.Log},
+		journal: journal{store: store, event: o.Event, place: o.Place, w: o.Log},
 	}
 	l := &loop{core: c}
 	l.agents = &roster{core: c, l: l, all: map[string]*agentState{}, moved: map[string]string{}}
@@ -129,6 +129,8 @@ func (l *loop) run(ctx context.Context) error {
 	l.events.subscribe()
 	l.completions.follow()
 	l.far.follow()
+	l.notify()
+	l.keep()
 	limit, stopLimit := l.limit()
 	defer stopLimit()
 	ctxDone, kill := ctx.Done(), l.o.Kill

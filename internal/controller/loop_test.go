@@ -100,6 +100,31 @@ func TestQuarantineBacksOffAndIsCleared(t *testing.T) {
 	})
 }
 
+// An agent does not fail by an eviction, a drain or a lost node.
+func TestDisruptionsDoNotCount(t *testing.T) {
+	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent, func(r *rig) {
+		r.start()
+		for i := range 5 {
+			r.fake.ExitWith("gc-city-a", runtime.Exit{Code: -1, Reason: "Evicted: a volume is full", Disrupted: true, Time: time.Now()})
+			a := r.wantState("a", api.StateRunning)
+			if n := r.starts("gc-city-a"); n != 2+i || a.Restarts != 0 {
+				t.Fatalf("after eviction %d: %d starts, %d restarts", i+1, n, a.Restarts)
+			}
+			if a.LastExit == nil || a.LastExit.Reason != "Evicted: a volume is full" {
+				t.Errorf("exit %+v", a.LastExit)
+			}
+		}
+		if n := len(r.events(api.EventCrashed)); n > 0 {
+			t.Errorf("%d crashes", n)
+		}
+		r.fake.Exit("gc-city-a", 1)
+		if a := r.wantState("a", api.StateRunning); a.Restarts != 1 {
+			t.Errorf("after a crash: %d restarts", a.Restarts)
+		}
+		r.end()
+	})
+}
+
 func TestQuarantineSurvivesTheController(t *testing.T) {
 	bubble(t, "[daemon]\nmax_restarts = 1\n"+oneAgent, func(r *rig) {
 		r.start()

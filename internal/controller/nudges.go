@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/controller/api"
@@ -75,7 +76,7 @@ func (l *loop) recipient(ag *agentState) plan.Recipient {
 func (q *nudgeQueue) try(ag *agentState, n *session.Nudge) {
 	ag.typing.busy = true
 	id, name := ag.seen.Record.ID, ag.seen.Session
-	if n.Immediate {
+	if n.Immediate || n.Interrupt {
 		q.typeIn(ag, n, id)
 		return
 	}
@@ -89,6 +90,7 @@ func (q *nudgeQueue) try(ag *agentState, n *session.Nudge) {
 	ag.typing.nudge, ag.typing.cancel = n.ID, cancel
 	q.ops.Go(func() {
 		err := w.WaitForIdle(ctx, name, idleChunk)
+		cancelled := ctx.Err() != nil
 		cancel()
 		q.post(func() {
 			ag.typing.nudge, ag.typing.cancel = "", nil
@@ -99,6 +101,7 @@ func (q *nudgeQueue) try(ag *agentState, n *session.Nudge) {
 			ag.typing.busy = false
 			switch {
 			case errors.Is(err, runtime.ErrSessionNotFound): // its exit event will follow
+			case cancelled: // dropped, or for one that interrupts
 			case errors.Is(err, context.DeadlineExceeded):
 				q.postpone(n, "the agent is not known to be idle")
 			default:
@@ -140,7 +143,11 @@ func (q *nudgeQueue) typeIn(ag *agentState, n *session.Nudge, id string) {
 			return
 		}
 		ctx, cancel := context.WithTimeout(q.ops.ctx, typeTimeout)
-		r, err := q.p.Nudge(ctx, name, content)
+		nudge := q.p.Nudge
+		if n.Interrupt {
+			nudge = q.redirect
+		}
+		r, err := nudge(ctx, name, content)
 		cancel()
 		q.post(func() {
 			ag.typing.busy = false
@@ -149,6 +156,15 @@ func (q *nudgeQueue) typeIn(ag *agentState, n *session.Nudge, id string) {
 			}
 		})
 	})
+}
+
+// redirect ends the agent's turn and types.
+func (q *nudgeQueue) redirect(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
+	p, ok, err := runtime.AsFor[runtime.InterruptNudgeProvider](ctx, q.p, name)
+	if err != nil || !ok { // nothing was typed
+		return runtime.Receipt{State: runtime.Blocked, Detail: "its turn cannot be interrupted: " + cmp.Or(err, runtime.ErrUnsupported).Error()}, nil
+	}
+	return p.NudgeInterrupt(ctx, name, content)
 }
 
 // ended saves and reports a nudge after a try to type it.
@@ -188,7 +204,7 @@ func (c *calls) Queue(ctx context.Context, q api.QueueRequest) (session.Nudge, e
 		case len(q.Text) > api.MaxNudge:
 			return fmt.Errorf("a nudge is limited to %d bytes", api.MaxNudge)
 		}
-		n, commit = c.l.nudges.prepare(ag, session.Nudge{Text: q.Text, By: who.name, Immediate: q.Immediate, Raw: q.Raw}, q.TTL)
+		n, commit = c.l.nudges.prepare(ag, session.Nudge{Text: q.Text, By: who.name, Immediate: q.Immediate, Raw: q.Raw, Interrupt: q.Interrupt}, q.TTL)
 		return nil
 	})
 	if err != nil {
@@ -215,8 +231,52 @@ func (q *nudgeQueue) addressed(ag *agentState, n session.Nudge, ttl time.Duratio
 	n.Agent = ag.name()
 	if !ag.foreign && (ag.seen.Presence == plan.Alive || ag.seen.Presence == plan.Zombie) {
 		n.SessionID, n.Epoch = ag.seen.Record.ID, ag.seen.Record.Epoch
+	} else {
+		n.Interrupt = false // there is no turn
 	}
 	return q.store.NewNudge(n, ttl)
+}
+
+// Waking an agent whose limit is over.
+const (
+	limitOver  = "The usage limit is over. Go on with what you were doing."
+	fromLimit  = "limit until " // Nudge.From, before the end of the limit
+	limitSlack = 3 * time.Second
+	sameLimit  = 2 * time.Minute
+)
+
+// afterLimit queues a message for the end of the agent's limit, once, if its config says so.
+// An agent that works again before needs none.
+func (q *nudgeQueue) afterLimit(ag *agentState, is runtime.Activity) {
+	until := limitEnd(is)
+	if ag.spec == nil || !ag.spec.Resolved.WakeAfterLimit || until.IsZero() && is.State != runtime.ActivityWorking {
+		return
+	}
+	for i, n := range q.list {
+		at, err := time.Parse(time.RFC3339, strings.TrimPrefix(n.From, fromLimit))
+		switch {
+		case err != nil || n.Agent != ag.name() || !strings.HasPrefix(n.From, fromLimit):
+		case !until.IsZero() && n.Ended.IsZero() && at.Sub(until).Abs() < sameLimit:
+			return // it is queued
+		case !until.IsZero() && !n.Ended.IsZero() && !until.After(q.store.Wall(n.Ended)):
+			return // it was delivered since
+		case until.IsZero() && n.NotBefore.After(q.store.Now()) && n.Drop(q.store.Now()) == nil:
+			q.list = slices.Delete(q.list, i, i+1)
+			q.store.DeleteNudge(n.ID)
+			return
+		}
+	}
+	if until.IsZero() {
+		return
+	}
+	left := max(0, time.Until(until)) + limitSlack
+	if until.Truncate(time.Minute).Equal(until) { // as in "3:05 PM", which may be up to a minute early
+		left += time.Minute
+	}
+	n := q.addressed(ag, session.Nudge{Text: limitOver, From: fromLimit + until.UTC().Format(time.RFC3339), Later: true}, left+session.DefaultTTL)
+	n.NotBefore = n.Created.Add(left)
+	q.store.SaveNudge(n)
+	q.insert(&n)
 }
 
 // insert adds a nudge to the queue, ahead of those that were made later.
@@ -226,6 +286,9 @@ func (q *nudgeQueue) insert(n *session.Nudge) {
 		i--
 	}
 	q.list = slices.Insert(q.list, i, n)
+	if ag := q.l.agents.named(n.Agent); n.Interrupt && ag != nil && ag.typing.cancel != nil {
+		ag.typing.cancel() // the message that waits for idle comes after it
+	}
 }
 
 // DropNudge forgets a nudge unless it is being typed. It is off the disk when

@@ -112,6 +112,57 @@ func TestNudgesOfOneAgentKeepTheirOrder(t *testing.T) {
 	})
 }
 
+// redirector is an idler that interrupts.
+type redirector struct{ *idler }
+
+func (p redirector) NudgeInterrupt(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
+	if err := p.Interrupt(ctx, name); err != nil {
+		return runtime.Receipt{}, err
+	}
+	r, err := p.Nudge(ctx, name, content)
+	r.Interrupted = runtime.InterruptEnded
+	return r, err
+}
+
+// A message that interrupts overtakes one that waits for the end of the turn. It is tried
+// once: an agent is not interrupted again later.
+func TestNudgeThatInterrupts(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		p := redirector{&idler{Fake: r.fake}}
+		r.start(func(o *Options) { o.Provider = p })
+		waits := r.queue(api.QueueRequest{Agent: "a", Text: "later"})
+		n := r.queue(api.QueueRequest{Agent: "a", Text: "stop", Interrupt: true})
+		time.Sleep(time.Second)
+		if got := r.nudge(n.ID); got.State != session.NudgeDelivered || got.Interrupted != runtime.InterruptEnded {
+			t.Errorf("%+v", got)
+		}
+		if got := r.nudge(waits.ID); got.State != session.NudgeQueued {
+			t.Errorf("the other: %+v", got)
+		}
+		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Blocked, By: "turn"})
+		deaf := r.queue(api.QueueRequest{Agent: "a", Text: "stop now", Interrupt: true})
+		time.Sleep(maxRetry)
+		if got := r.nudge(deaf.ID); got.State != session.NudgeDead || got.Receipt != runtime.Blocked || got.Blocker != "turn" {
+			t.Errorf("blocked: %+v", got)
+		}
+		r.fake.SetReceipt("gc-city-a", runtime.Receipt{State: runtime.Submitted})
+		p.idle.Store(true)
+		time.Sleep(maxRetry)
+		synctest.Wait()
+		var texts []string
+		for _, c := range r.fake.CallsOf("Nudge", "") {
+			texts = append(texts, c.Text)
+		}
+		if got := strings.Join(texts, ", "); got != "stop, stop now, later" {
+			t.Errorf("typed %s", got)
+		}
+		if n := len(r.fake.CallsOf("Interrupt", "gc-city-a")); n != 2 {
+			t.Errorf("%d interrupts, want 2", n)
+		}
+		r.end()
+	})
+}
+
 func TestNudgeIsFencedByIncarnation(t *testing.T) {
 	idleBubble(t, oneAgent, func(r *rig, p *idler) {
 		n := r.queue(api.QueueRequest{Agent: "a", Text: "for the old one"})

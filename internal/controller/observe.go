@@ -51,6 +51,7 @@ type probe struct {
 
 	startedAt   time.Time // when a start of unknown outcome began; zero if none
 	ownProvider bool      // it has its own session provider
+	boot        string    // of its machine at its start; "" if unknown
 }
 
 // probeResult is what a probe positively learned; with err it learned nothing.
@@ -139,7 +140,7 @@ func (ob *observer) probeOf(ag *agentState) probe {
 	q.meta = s.Presence != plan.Alive && s.Presence != plan.Zombie || s.Presence == plan.Alive && !s.Owned
 	q.drain = !q.meta && (ob.inside || !s.Drain.Since.IsZero())
 	if s.Record.Open {
-		q.startedAt = s.Record.Started
+		q.startedAt, q.boot = s.Record.Started, s.Record.Boot
 	}
 	return q
 }
@@ -172,7 +173,7 @@ func observeAll(ctx context.Context, p runtime.Provider, city string, qs []probe
 	f := observation{running: map[string]bool{}, foreign: map[string]bool{}}
 	list, err := query.Ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
 	if err != nil {
-		if !routes(p) && !errors.Is(err, runtime.ErrUnsupported) {
+		if !partial(p, err) {
 			f.err = err
 			return f
 		}
@@ -238,8 +239,15 @@ func seenAlive(ctx context.Context, p runtime.Provider, qs []probe, running map[
 	return seen
 }
 
-// routes reports whether the provider's list may be incomplete.
-func routes(p runtime.Provider) bool { return runtime.RouterOf(p) != nil }
+// partial reports whether the provider's list is good although it came with an error: it
+// lacks sessions, such as those of one of several backends.
+func partial(p runtime.Provider, err error) bool {
+	if errors.Is(err, runtime.ErrUnsupported) || errors.Is(err, runtime.ErrListIncomplete) {
+		return true
+	}
+	r := runtime.RouterOf(p)
+	return r != nil && len(r.Behind()) > 1
+}
 
 // parallel calls fn for 0…n-1, queryWorkers at a time, and waits for all.
 func parallel(n int, fn func(int)) {
@@ -322,9 +330,9 @@ func (ob *observer) unreachable(err error) {
 	}
 	ob.silent = true
 	for _, ag := range ob.l.agents.all {
-		ag.queryErr = err.Error()
+		ag.cannotTell(err)
 		if ag.op.name == "" && ag.seen.Record.Unsure {
-			ob.l.starts.backendFailed(ag)
+			ob.l.starts.backendSilent(ag)
 		}
 	}
 }

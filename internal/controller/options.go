@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	"gascity.dev/gc/internal/agent"
@@ -52,9 +53,21 @@ type Options struct {
 	// value. nil = no other machine has any.
 	Outboxes func(*config.City) []outbox.Outbox
 
+	// FollowOutboxes calls changed whenever Outboxes would return others, until ctx ends.
+	// nil = only a change of the config does that.
+	FollowOutboxes func(ctx context.Context, changed func())
+
+	// Place names where on another machine's host a session is, such as its pod, for people:
+	// a host as in api.AgentStatus, more precise. It answers from memory. May be nil.
+	Place func(host, session string) string
+
 	// HostStream returns what serves a connection with another machine, over the stream
 	// that is held to it; nil: none is. May be nil.
 	HostStream func(host string) func(ctx context.Context, rw io.ReadWriteCloser) error
+
+	// Fleet makes the handler of the paths below /v1/city of the city's socket, until ctx
+	// ends; end releases what it holds. nil = none is served.
+	Fleet func(ctx context.Context) (h http.Handler, end func())
 
 	Log io.Writer // one line per event; nil = none
 	// Event is called for every event, in place of a line in the log, from Run's
@@ -122,7 +135,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.store.Close()) }()
-	srv, err := api.Serve(o.City.Dir, l.calls)
+	srv, err := serve(ctx, o, l.calls)
 	if err != nil {
 		return err
 	}
@@ -133,6 +146,35 @@ func Run(ctx context.Context, o Options) (err error) {
 		l.logf("changes of %s are not detected: %v", o.City.File, err)
 	}
 	return l.run(ctx)
+}
+
+// server is the city's socket.
+type server struct {
+	*api.Server
+	end func()
+}
+
+// serve opens the city's socket. Run's end closes it, whatever ends Run.
+func serve(ctx context.Context, o Options, c *calls) (*server, error) {
+	var fleet http.Handler
+	end := func() {}
+	if o.Fleet != nil {
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		h, release := o.Fleet(ctx)
+		fleet, end = h, func() { cancel(); release() }
+	}
+	s, err := api.ServeFleet(o.City.Dir, c, fleet)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return &server{Server: s, end: end}, nil
+}
+
+// Close ends the fleet's streams, then the socket.
+func (s *server) Close() {
+	s.end()
+	s.Server.Close()
 }
 
 func checkUntil(u Until) error {

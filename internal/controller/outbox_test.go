@@ -465,3 +465,79 @@ func TestOldIdsAreForgotten(t *testing.T) {
 		}
 	})
 }
+
+// askedBox is a farBox whose machine's programs ask the city.
+type askedBox struct {
+	*farBox
+	answer chan func(ctx context.Context, request []byte) []byte
+}
+
+func (b *askedBox) Serve(ctx context.Context, _ string, answer func(ctx context.Context, request []byte) []byte) error {
+	select {
+	case b.answer <- answer:
+	case <-ctx.Done():
+	}
+	<-ctx.Done()
+	return outbox.ErrLost
+}
+
+// An agent on another machine reads its letters and sees the city, and nobody else does.
+// It can do nothing else to the city.
+func TestAgentsElsewhereAsk(t *testing.T) {
+	bubble(t, oneAgent+strings.ReplaceAll(oneAgent, `"a"`, `"b"`), func(r *rig) {
+		box := &askedBox{newFarBox(), make(chan func(context.Context, []byte) []byte)}
+		r.start(func(o *Options) {
+			o.Outboxes = func(*config.City) []outbox.Outbox { return []outbox.Outbox{box} }
+		})
+		answer := <-box.answer
+		ctx := context.Background()
+		ask := func(ctx context.Context, request []byte) ([]byte, error) { return answer(ctx, request), nil }
+		a := api.NewFarClient(r.me("a"), ask)
+		r.send("k", "a")
+		r.send("l", "b")
+		if list, err := a.Mail(ctx, api.MailQuery{}); err != nil || len(list) != 1 || !list[0].Unread {
+			t.Errorf("listed %+v, %v", list, err)
+		}
+		q := api.MailQuery{InsideRequest: api.InsideRequest{Agent: "b", Token: r.token("b")}} // does not count
+		if read, err := a.ReadMail(ctx, q); err != nil || len(read.Letters) != 1 || read.Letters[0].Text != "text of k" {
+			t.Errorf("read %+v, %v", read, err)
+		}
+		if list, err := r.l.calls.Mail(ctx, api.MailQuery{InsideRequest: r.me("a"), Unread: true}); err != nil || len(list) != 0 {
+			t.Errorf("unread after it was read: %+v, %v", list, err)
+		}
+		if err := a.AckMail(ctx, api.MailQuery{IDs: []string{"1"}}); err != nil {
+			t.Error(err)
+		}
+		if err := a.AckMail(ctx, api.MailQuery{IDs: []string{"2"}}); !errors.Is(err, api.ErrNoLetter) {
+			t.Errorf("another's letter: %v", err)
+		}
+		if _, err := a.ReadMail(ctx, api.MailQuery{Of: "b"}); err == nil {
+			t.Error("a read b's mail")
+		}
+		if st, err := a.Status(ctx); err != nil || len(st.Agents) != 2 || st.City != "city" {
+			t.Errorf("status %+v, %v", st, err)
+		}
+		if err := a.Restart(ctx, "b"); err == nil || !strings.Contains(err.Error(), "cannot ask for") || r.starts("gc-city-b") != 1 {
+			t.Errorf("a restart: %v", err)
+		}
+		for _, who := range []api.InsideRequest{{}, {Agent: "a"}, {Agent: "a", Token: "guess"}, {Agent: "nobody", Token: r.token("a")}} {
+			c := api.NewFarClient(who, ask)
+			if _, err := c.Status(ctx); err == nil {
+				t.Errorf("%+v sees the city", who)
+			}
+			if _, err := c.ReadMail(ctx, api.MailQuery{}); err == nil {
+				t.Errorf("%+v reads mail", who)
+			}
+		}
+		for _, junk := range []string{"", "{}", "7", `{"agent":"a","method":"POST","path":"/v1/mail/read","body":7}`} {
+			if b := answer(ctx, []byte(junk)); !strings.Contains(string(b), `"error"`) {
+				t.Errorf("%q is answered %s", junk, b)
+			}
+		}
+		away := api.NewFarClient(r.me("a"), func(context.Context, []byte) ([]byte, error) { return nil, api.ErrAway })
+		if _, err := away.Status(ctx); !errors.Is(err, api.ErrAway) || err.Error() != api.ErrAway.Error() {
+			t.Errorf("away: %v", err)
+		}
+		r.end()
+	})
+}

@@ -71,6 +71,22 @@ func TestBackendThatComesBack(t *testing.T) {
 	}
 }
 
+// Queries that fail while the agent waits for its next start do not delay that: a machine
+// that was away for seconds is not waited for much longer.
+func TestFailedQueriesDoNotDelayAStart(t *testing.T) {
+	bubble(t, "[daemon]\nmax_restarts = 1\npatrol_interval = \"200ms\"\n"+oneAgent, func(r *rig) {
+		r.fake.Fail("Start", "", runtime.ErrBackendUnreachable)
+		r.start()
+		r.fake.Fail("ListRunning", "", runtime.ErrBackendUnreachable)
+		time.Sleep(5 * time.Second)
+		r.fake.Fail("Start", "", nil)
+		r.fake.Fail("ListRunning", "", nil)
+		time.Sleep(5 * time.Second)
+		r.wantState("a", api.StateRunning)
+		r.end()
+	})
+}
+
 // A restart by a person observes and starts at once.
 func TestRestartAfterTheBackendFailed(t *testing.T) {
 	bubble(t, oneAgent, func(r *rig) {

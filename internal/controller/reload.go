@@ -127,6 +127,7 @@ func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
 		}
 		cf.err, cf.hint = "", ""
 		cf.o.City = c
+		cf.nameProvider(specs)
 		cf.l.agents.setConfig(specs)
 		cf.l.far.follow()
 		cf.note(api.Event{Kind: api.EventConfigReloaded, Detail: api.CountAgents(len(cf.l.agents.order))})
@@ -134,6 +135,23 @@ func (cf *configFile) reloaded(c *config.City, specs []*agent.Spec, err error) {
 	}
 	if cf.again {
 		cf.reload()
+	}
+}
+
+// nameProvider names the provider after what it now is: commands choose theirs by it. It
+// remains a router, since what ran elsewhere may run there still.
+func (cf *configFile) nameProvider(specs []*agent.Spec) {
+	name := cf.o.ProviderName
+	if config.IsRouter(name) || runtime.RouterOf(cf.p) == nil {
+		return
+	}
+	for _, s := range specs {
+		if t := s.Config.Transport; t != "" && t != name {
+			cf.o.ProviderName = config.HostAuto
+			cf.logf("agent %s has a provider of its own: %s", s.Name(), t)
+			cf.l.events.subscribe() // the provider may have none until now
+			return
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
+	"gascity.dev/gc/runtime"
 )
 
 // reports makes the status of the city.
@@ -80,13 +82,18 @@ func (rp *reports) note(now time.Time) {
 	}
 }
 
+// anyProvider reports whether a router hosts each agent as its config says.
+func (rp *reports) anyProvider() bool {
+	return rp.o.ProviderName != config.HostHybrid && runtime.RouterOf(rp.p) != nil
+}
+
 // status is the reply to `gc status`.
 func (rp *reports) status() api.Status {
 	since := rp.began
 	st := api.Status{
 		City: rp.o.City.Name(), CityPath: rp.o.City.Dir, Reconciled: rp.l.goal.reconciled, ConfigError: rp.l.config.err, Seq: rp.store.Seq(),
 		Controller: api.ControllerInfo{PID: os.Getpid(), Since: &since}, Agents: []api.AgentStatus{},
-		SessionProvider: rp.o.ProviderName, StoreError: rp.storeError(), Suspended: rp.l.suspended.has(session.SuspendedCity) || rp.o.City.Workspace.Suspended,
+		SessionProvider: rp.o.ProviderName, AnyProvider: rp.anyProvider(), StoreError: rp.storeError(), Suspended: rp.l.suspended.has(session.SuspendedCity) || rp.o.City.Workspace.Suspended,
 	}
 	for i := range rp.o.City.Rigs {
 		r := &rp.o.City.Rigs[i]
@@ -127,7 +134,10 @@ func (rp *reports) agentStatus(ag *agentState) api.AgentStatus {
 	}
 	if ag.spec != nil {
 		a.Permissions, a.Unchecked = ag.spec.Permissions(ag.seen.Hashes.Core)
-		a.Host = ag.spec.Host()
+		a.Host, a.Conversation = rp.placed(ag.spec.Host(), ag.seen.Session), rp.conversation(ag)
+		if a.Host != "" {
+			a.HostedBy = ag.spec.HostedBy(rp.o.ProviderName)
+		}
 		a.Provider, a.Description = ag.spec.Resolved.Provider, ag.spec.Resolved.Description
 		if ag.spec.Resolved.Template != ag.spec.Resolved.Name {
 			a.Pool = ag.spec.Resolved.Template
@@ -145,7 +155,7 @@ func (rp *reports) agentStatus(ag *agentState) api.AgentStatus {
 	case ag.foreign:
 		a.Error, a.Hint = api.ErrForeign.Error(), api.ForeignHint
 	case ag.queryErr != "":
-		a.Error = ag.queryErr
+		a.Error, a.Hint = ag.queryErr, cmp.Or(ag.queryHint, a.Hint)
 	case ag.start.putOff != "":
 		a.Error, a.Hint = ag.start.putOff, "free some space on the disk of "+api.StateDir(rp.o.City.Dir)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/router"
 	"gascity.dev/gc/runtime/runtimefake"
 )
 
@@ -20,9 +21,11 @@ type halfLost struct {
 	lost atomic.Bool
 }
 
-func (h *halfLost) Behind() []runtime.Provider { return []runtime.Provider{h.Fake} }
+func (h *halfLost) Behind() []runtime.Provider { return []runtime.Provider{h.Fake, h.Fake} }
 
 func (h *halfLost) SupportsTransport(string) bool { return false }
+
+func (h *halfLost) Searches(string) bool { return false }
 
 func (h *halfLost) BackendFor(context.Context, string) (runtime.Provider, error) { return h.Fake, nil }
 
@@ -86,6 +89,76 @@ func TestReloadWithAnotherProviderIsRefused(t *testing.T) {
 			t.Errorf("%q", st.ConfigError)
 		}
 		r.wantState("a", api.StateRunning)
+		r.end()
+	})
+}
+
+// A router hosts the first agent elsewhere without a restart. From then on commands are
+// told to look for agents where each is. The next controller, which knows both providers
+// from the start, still has both sessions.
+func TestFirstAgentElsewhere(t *testing.T) {
+	two := oneAgent + strings.ReplaceAll(oneAgent, `"a"`, `"b"`)
+	bubble(t, two, func(r *rig) {
+		there := runtimefake.New()
+		routed := func(name string, backends ...string) func(o *Options) {
+			return func(o *Options) {
+				p, err := router.New(router.Options{Backends: backends, Open: func(name string) (runtime.Provider, error) {
+					if name == "native" {
+						return r.fake, nil
+					}
+					return there, nil
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Provider, o.ProviderName = p, name
+			}
+		}
+		wantName := func(want string) {
+			t.Helper()
+			var st api.Status
+			if err := r.l.do(context.Background(), func() { st = r.l.report.status() }); err != nil {
+				t.Fatal(err)
+			}
+			if st.SessionProvider != want || !st.AnyProvider {
+				t.Errorf("provider %q, any: %v", st.SessionProvider, st.AnyProvider)
+			}
+		}
+		r.start(routed("native", "native"))
+		wantName("native")
+		moved := two + "session = \"tmux\"\n"
+		r.reload(moved)
+		wantName("auto")
+		r.fake.Exit("gc-city-b", 1) // a running session is not moved by a change of the config
+		r.wantState("a", api.StateRunning)
+		r.wantState("b", api.StateRunning)
+		if n := len(there.CallsOf("Start", "gc-city-b")); n != 1 {
+			t.Errorf("%d starts elsewhere; log:\n%s", n, r.log)
+		}
+		there.Exit("gc-city-b", 1) // its events arrive
+		r.status("b")
+		if n := len(there.CallsOf("Start", "gc-city-b")); n != 2 {
+			t.Errorf("%d starts elsewhere after a crash; log:\n%s", n, r.log)
+		}
+		r.end()
+
+		r.start(routed("auto", "native", "tmux"))
+		if strings.Contains(r.log.String(), "which is not searched") || r.starts("gc-city-a") != 1 {
+			t.Errorf("log:\n%s", r.log)
+		}
+		r.wantState("a", api.StateRunning)
+		r.wantState("b", api.StateRunning)
+		r.end()
+
+		r.write(two)
+		r.start(routed("native", "native"))
+		if n := strings.Count(r.log.String(), "it was started with tmux, which is not searched"); n != 1 {
+			t.Errorf("log:\n%s", r.log)
+		}
+		r.wantState("b", api.StateRunning)
+		if r.starts("gc-city-a") != 1 || r.starts("gc-city-b") != 2 {
+			t.Errorf("log:\n%s", r.log)
+		}
 		r.end()
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/agent"
-	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/session"
@@ -34,8 +33,9 @@ func (sr *starter) begin(ag *agentState, why string) {
 	inst := agent.NewInstance(r.Epoch+1, now)
 	r.TokenBefore = r.Token
 	r.ID, r.Epoch, r.Token, r.Started, r.Open = inst.ID, inst.Epoch, inst.Token, now, true
-	r.StartedWith, r.Host, r.Served, r.Finished = ag.spec.Hashes.Core, sr.o.ProviderName, false, false
-	r.NeedsLogin, r.Turns = false, 0
+	r.StartedWith, r.Host, r.Served, r.Finished = ag.spec.Hashes.Core, ag.spec.HostedBy(sr.o.ProviderName), false, false
+	r.NeedsLogin, r.Turns, r.Boot = false, 0, ""
+	r.Ending, r.EndingAt = "", time.Time{}
 	inst.Conversation, inst.Resume = converse(r, ag.spec, sr.o.ProviderName)
 	if ag.oneShot() {
 		r.Job = session.Job{Run: sr.runID, Hash: ag.spec.Hashes.Core}
@@ -45,6 +45,7 @@ func (sr *starter) begin(ag *agentState, why string) {
 	ag.start.putOff, ag.start.warning = "", ""
 	sr.l.begin(ag, opStart)
 	sr.noteAgent(ag, api.EventStarting, why, "")
+	sr.noteNewConversation(ag, before)
 	spec, limit := ag.spec, sr.limit(ag.spec)
 	sr.ops.Go(func() {
 		// Without the record, a crash of the controller would lose the session.
@@ -54,42 +55,15 @@ func (sr *starter) begin(ag *agentState, why string) {
 		}
 		err := launch(sr.ctx, sr.p, spec, inst, limit)
 		pushed := err == nil && pushes(sr.ops.ctx, sr.p, spec.Session)
+		boot := ""
+		if err == nil {
+			boot = bootOf(sr.ops.ctx, sr.p, spec.Session)
+		}
 		sr.post(func() {
-			ag.start.pushed = pushed
+			ag.start.pushed, ag.seen.Record.Boot = pushed, boot
 			sr.started(ag, spec, err)
 		})
 	})
-}
-
-// converse chooses the conversation of the next incarnation and records it. An agent
-// over ACP begins one by itself and says which; see followTurns.
-func converse(r *session.Record, s *agent.Spec, selected string) (id string, resume bool) {
-	host, by := s.HostedBy(selected), s.Resolved.Provider
-	acp := host == config.HostACP
-	if acp {
-		by += overACP
-	}
-	if there := s.Host(); there != "" {
-		by += " on " + there // agents keep their conversations on their machine
-	}
-	if !s.Resumes(host) || r.ConversesBy != by {
-		r.Conversation, r.Conversed = "", false
-	}
-	r.Resumed = r.Conversation != "" && r.Conversed
-	switch { // r.Epoch is the new incarnation's
-	case !r.Resumed || !acp:
-		r.Continues = 0
-	case r.Continues == 0:
-		r.Continues = r.Epoch - 1
-	}
-	switch {
-	case r.Resumed:
-	case acp:
-		r.Conversation, r.ConversesBy, r.Conversed = "", by, false
-	case s.Resolved.SessionIDFlag != "":
-		r.Conversation, r.ConversesBy, r.Conversed = agent.NewConversation(), by, false
-	}
-	return r.Conversation, r.Resumed
 }
 
 // restOfStart is for the steps of a start that have limits of their own: until
@@ -131,7 +105,7 @@ func launch(ctx context.Context, p runtime.Provider, spec *agent.Spec, inst agen
 	defer cancel()
 	cfg, err := spec.StartConfig(inst)
 	if err == nil {
-		err = spec.WriteServers(&cfg)
+		err = spec.WriteFiles(&cfg)
 	}
 	if err != nil {
 		return err
@@ -229,7 +203,7 @@ func (sr *starter) failed(ag *agentState, err error) {
 		r.Conversation = ""
 	}
 	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)
-	exit := whyNotStarted(r, err, now)
+	exit := ag.whyNotStarted(err, now)
 	ag.seen.Presence = plan.Gone
 	r.Crashed = true
 	if ag.oneShot() {
@@ -244,7 +218,9 @@ func (sr *starter) failed(ag *agentState, err error) {
 		sr.l.save(ag)
 		return
 	}
-	r.Died(now, sr.l.budget())
+	budget := sr.l.budget(ag, exit)
+	budget.Prompts = budget.Prompts && errors.Is(err, runtime.ErrSessionDiedDuringStartup)
+	r.Died(now, budget)
 	sr.noteEnd(ag, api.EventStartFailed, nil, "", r.LastError)
 	sr.l.stops.quarantined(ag)
 	sr.l.save(ag)
@@ -255,7 +231,7 @@ func (sr *starter) failed(ag *agentState, err error) {
 func (sr *starter) putOff(ag *agentState, err error) {
 	r := &ag.seen.Record
 	r.LastError, r.LastHint = oneLine(err.Error()), api.Hint(err)
-	ag.seen.Presence, ag.queryErr = plan.Unknown, r.LastError
+	ag.seen.Presence, ag.queryErr, ag.queryHint = plan.Unknown, r.LastError, r.LastHint
 	sr.backendFailed(ag)
 	sr.noteEnd(ag, api.EventStartFailed, nil, "", r.LastError+"; tried again at "+r.RetryAt.UTC().Format(retryTime))
 }
@@ -268,18 +244,42 @@ func (sr *starter) backendFailed(ag *agentState) {
 	sr.l.observer.observeBy(r.RetryAt)
 }
 
+// backendSilent is backendFailed for a query. One before the next look is due does not
+// delay that further.
+func (sr *starter) backendSilent(ag *agentState) {
+	due, at := ag.seen.Record.MayStart(time.Now())
+	if due {
+		sr.backendFailed(ag)
+		return
+	}
+	sr.l.observer.observeBy(at)
+}
+
+// backendReturned allows the starts that were put off because the backend failed them.
+func (sr *starter) backendReturned() {
+	for _, ag := range sr.l.agents.all {
+		ag.seen.Record.BackendReturned(time.Now())
+	}
+}
+
 // retryTime formats the time of the next try in events.
 const retryTime = "15:04:05.000Z"
 
 // exitNotFound is the exit status of a shell that does not find a command
 // (POSIX, Shell Command Language, 2.8.2).
-const (
-	exitNotFound = 127
-	notFoundHint = "the command of the agent was not found; check start_command (command) and PATH"
-)
+const exitNotFound = 127
+
+// notFound is the hint about an agent whose command was not found.
+func (ag *agentState) notFound() string {
+	if ag.spec == nil {
+		return "the command of the agent was not found"
+	}
+	return "the command of the agent was not found; " + ag.spec.InstallHint()
+}
 
 // whyNotStarted records the exit, screen and hint that a start's error carries.
-func whyNotStarted(r *session.Record, err error, now time.Time) *runtime.Exit {
+func (ag *agentState) whyNotStarted(err error, now time.Time) *runtime.Exit {
+	r := &ag.seen.Record
 	var death *runtime.StartupDeath
 	var blocked *runtime.StartupBlocked
 	switch {
@@ -287,7 +287,7 @@ func whyNotStarted(r *session.Record, err error, now time.Time) *runtime.Exit {
 		r.LastScreen = death.Screen
 		r.LastExit = &runtime.Exit{Code: death.Code, Signal: death.Signal, Reason: "died during startup", Time: now}
 		if death.Code == exitNotFound && death.Signal == "" {
-			r.LastExit.Reason, r.LastHint = runtime.ReasonNotFound, notFoundHint
+			r.LastExit.Reason, r.LastHint = runtime.ReasonNotFound, ag.notFound()
 		}
 		return r.LastExit
 	case errors.As(err, &blocked):

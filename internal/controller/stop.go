@@ -16,6 +16,9 @@ import (
 // exitTime is how long an exit event may lag behind the exit.
 const exitTime = 500 * time.Millisecond
 
+// stopPause is the pause after a stop that failed, before its session is observed.
+const stopPause = time.Second
+
 // stops carries out stops and drains, and records the ends of sessions.
 type stops struct {
 	*core
@@ -23,31 +26,72 @@ type stops struct {
 }
 
 // stop ends a session now. Requested ends do not count against the restart
-// budget; a zombie's does.
+// budget; that of a zombie or a stuck agent does.
 func (sp *stops) stop(ag *agentState, why string) {
-	sp.l.begin(ag, opStop)
-	sp.noteAgent(ag, api.EventStopping, why, "")
+	saved := sp.begin(ag, why)
 	t, screen := sp.target(ag), ""
 	sp.endSession(ag, func() error {
+		saved()
 		switch why {
-		case plan.WhyZombie:
+		case plan.WhyZombie, plan.WhyStuck:
 			_, screen = lastWords(sp.ops.ctx, sp.p, t.session)
 		case plan.WhyDrained:
+			seekAll(sp.ops.ctx, t)
 			_ = setMeta(sp.ops.ctx, sp.p, t.session, map[string]string{agent.MetaDrained: "1"}) // only a note for others
 		}
 		return stopOne(sp.ops.ctx, sp.p, t)
 	}, func(exit *runtime.Exit, err error) { sp.ended(ag, why, screen, exit, err) })
 }
 
+// begin records that a stop begins, so that the end it causes is no crash even if its
+// outcome is never learned. saved waits until that is on disk.
+func (sp *stops) begin(ag *agentState, why string) (saved func()) {
+	sp.l.begin(ag, opStop)
+	sp.noteAgent(ag, api.EventStopping, why, "")
+	if why == plan.WhyZombie || why == plan.WhyStuck {
+		return func() {}
+	}
+	ag.seen.Record.Ending, ag.seen.Record.EndingAt = why, time.Now()
+	commit := sp.l.save(ag)
+	return func() {
+		if commit != nil {
+			_ = commit.Wait() // save logs it; the stop goes on
+		}
+	}
+}
+
 // gently stops an agent within shutdown_timeout; see stopAll.
 func (sp *stops) gently(ag *agentState, why string) {
-	sp.l.begin(ag, opStop)
+	saved := sp.begin(ag, why)
 	ag.op.intended = true
-	sp.noteAgent(ag, api.EventStopping, why, "")
-	t, limit := sp.target(ag), sp.o.City.Daemon.ShutdownTimeout
+	t, limit, known := sp.target(ag), sp.o.City.Daemon.ShutdownTimeout, ag.watch.lastActivity
 	sp.endSession(ag, func() error {
-		return stopAll(sp.ops.ctx, sp.p, []target{t}, limit, sp.l.shutdown.kill)
+		saved()
+		s := newStopper(sp.p, []target{t}, limit)
+		if why == plan.WhyIdle {
+			s.still = func(ctx context.Context) error {
+				return endIdle(runtime.WithGrace(ctx, limit), sp.p, t.session, known)
+			}
+		}
+		return s.stop(sp.ops.ctx, limit, sp.l.shutdown.kill)
 	}, func(exit *runtime.Exit, err error) { sp.ended(ag, why, "", exit, err) })
+}
+
+// endIdle returns runtime.ErrActive if a session did something since it was found idle,
+// such as to take a message; known is its last activity then. A backend that can look and
+// stop at once has stopped it otherwise.
+func endIdle(ctx context.Context, p runtime.Provider, name string, known time.Time) error {
+	if b, ok, err := runtime.AsFor[runtime.IdleStopper](ctx, p, name); err == nil && ok {
+		if err := b.StopIdle(ctx, name, known); errors.Is(err, runtime.ErrActive) {
+			return err
+		}
+		return nil // the stop reports what is wrong
+	}
+	last, err := query.Ask(ctx, func(ctx context.Context) (time.Time, error) { return p.GetLastActivity(ctx, name) })
+	if err == nil && !last.Equal(known) {
+		return runtime.ErrActive
+	}
+	return nil
 }
 
 // endSession runs a stop in the background, and then calls done on the loop with
@@ -106,12 +150,11 @@ func (sp *stops) ended(ag *agentState, why, screen string, exit *runtime.Exit, e
 	ag.op.exitSeen = false
 	sp.l.endOp(ag)
 	if err != nil {
-		ag.queryErr = err.Error()
+		ag.cannotTell(err)
 		sp.logf("%s: cannot stop: %v", ag.name(), err)
-		if errors.Is(err, errNewer) {
-			ag.seen.Presence = plan.Unknown
-		}
-		sp.l.observer.observe()
+		ag.op.intended = false          // Ending still excuses its end for a while
+		ag.seen.Presence = plan.Unknown // until it is observed again: no retry at once
+		sp.l.observer.observeBy(time.Now().Add(stopPause))
 		return
 	}
 	ag.seen.Presence, ag.queryErr = plan.Gone, ""
@@ -119,11 +162,9 @@ func (sp *stops) ended(ag *agentState, why, screen string, exit *runtime.Exit, e
 	case plan.WhyZombie:
 		sp.died(ag, &runtime.Exit{Code: -1, Reason: "its process was gone", Time: time.Now()}, screen)
 		return
-	case plan.WhyIdle:
-		ag.seen.Record.IdleStopped = true
-		if sp.o.Background != nil {
-			sp.l.completions.fetch() // learn what is waiting for it
-		}
+	case plan.WhyStuck:
+		sp.died(ag, &runtime.Exit{Code: -1, Reason: "it was stuck, and on_stuck is restart", Time: time.Now()}, screen)
+		return
 	}
 	ag.op.intended = true
 	sp.died(ag, stopped(exit), "")
@@ -163,7 +204,7 @@ func (sp *stops) probe(ag *agentState, exit *runtime.Exit) {
 			sp.l.endOp(ag)
 			switch {
 			case err != nil:
-				ag.queryErr = err.Error()
+				ag.cannotTell(err)
 				sp.l.observer.observe()
 			case !running:
 				sp.died(ag, exit, screen)
@@ -184,8 +225,15 @@ func (sp *stops) died(ag *agentState, exit *runtime.Exit, screen string) {
 		exit = &runtime.Exit{Code: -1, Reason: runtime.ReasonUnknown, Time: now}
 	}
 	undrained := !ag.undrained.IsZero() && now.Sub(ag.undrained) < undrainTime
-	asked := ag.op.intended || undrained || !ag.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || sp.l.suspended.by(ag) != "" || ag.spec == nil
+	asked := ag.op.intended || undrained || r.Ending != "" || !ag.seen.Drain.Since.IsZero() || r.Stopped || r.Drained || sp.l.suspended.by(ag) != "" || ag.spec == nil
+	if r.Ending == plan.WhyIdle {
+		r.IdleStopped = true
+		if sp.o.Background != nil {
+			sp.l.completions.fetch() // learn what is waiting for it
+		}
+	}
 	r.LastExit, r.Open, ag.seen.Occupant = exit, false, ""
+	r.Ending, r.EndingAt = "", time.Time{}
 	ag.seen.Drain, ag.seen.RestartAsked, ag.seen.Attached, ag.seen.Hashes = plan.Drain{}, false, false, agent.Hashes{}
 	ag.op.intended = false
 	switch {
@@ -203,12 +251,16 @@ func (sp *stops) died(ag *agentState, exit *runtime.Exit, screen string) {
 		sp.noteEnd(ag, api.EventExited, exit, "", "")
 	case ag.finishes(exit):
 		sp.finished(ag, exit, screen)
+	case exit.Disrupted:
+		r.LastScreen = screen
+		r.Disrupted()
+		sp.noteEnd(ag, api.EventExited, exit, screen, "")
 	default:
 		r.LastScreen = screen
 		if exit.Code == exitNotFound && exit.Signal == "" {
-			r.LastHint = notFoundHint
+			r.LastHint = ag.notFound()
 		}
-		r.Died(now, sp.l.budget())
+		r.Died(now, sp.l.budget(ag, exit))
 		sp.noteEnd(ag, api.EventCrashed, exit, screen, "")
 		sp.quarantined(ag)
 	}
@@ -220,6 +272,10 @@ func (sp *stops) died(ag *agentState, exit *runtime.Exit, screen string) {
 // quarantined reports when a quarantined agent is tried again.
 func (sp *stops) quarantined(ag *agentState) {
 	if r := &ag.seen.Record; r.Quarantined() {
-		sp.noteAgent(ag, api.EventQuarantined, "", fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))
+		why := ""
+		if r.Hold != 0 {
+			why = "each start repeats its prompt"
+		}
+		sp.noteAgent(ag, api.EventQuarantined, why, fmt.Sprintf("try %d at %s", r.Tries, r.RetryAt.UTC().Format(retryTime)))
 	}
 }

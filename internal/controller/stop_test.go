@@ -201,6 +201,26 @@ func TestStopWaitsShortlyForUnknownActivity(t *testing.T) {
 	}
 }
 
+// The end of a city waits for a backend that comes back in time.
+func TestStopTriesAgain(t *testing.T) {
+	for _, away := range []time.Duration{time.Second, time.Minute} {
+		bubble(t, "[daemon]\nshutdown_timeout = \"4s\"\n"+oneAgent, func(r *rig) {
+			r.start()
+			for _, method := range []string{"ListRunning", "GetMeta", "Stop"} {
+				r.fake.Fail(method, "", runtime.ErrBackendUnreachable)
+				time.AfterFunc(away, func() { r.fake.Fail(method, "", nil) })
+			}
+			began := time.Now()
+			r.l.post(r.l.shutdown.begin)
+			err := <-r.result
+			if took := time.Since(began); away == time.Second && (err != nil || took > 2*time.Second) || away == time.Minute && (!errors.Is(err, runtime.ErrBackendUnreachable) || took > 4*time.Second) {
+				t.Errorf("away for %v: %v after %v", away, err, took)
+			}
+			time.Sleep(away)
+		})
+	}
+}
+
 func TestASecondStopKills(t *testing.T) {
 	took, calls := stopWhile(t, runtime.ActivityWorking, func(r *rig, b *busyFake) {
 		if _, err := r.fake.AwaitCalls(context.Background(), "Interrupt", "gc-city-a", 1); err == nil {

@@ -26,6 +26,21 @@ type target struct {
 	agent   string
 	token   string   // the incarnation; "" = any
 	deps    []string // agents that must outlive it
+
+	seek func(ctx context.Context) // records its conversation; nil if there is nothing to record
+}
+
+// seekAll records the conversations of sessions that are about to end.
+func seekAll(ctx context.Context, targets ...target) {
+	ctx, cancel := context.WithTimeout(ctx, seekLast)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, t := range targets {
+		if t.seek != nil {
+			all.Go(func() { t.seek(ctx) })
+		}
+	}
+	all.Wait()
 }
 
 // stopOne ends a session unless it is a newer incarnation.
@@ -53,14 +68,45 @@ type stopper struct {
 	p        runtime.Provider
 	targets  []target
 	deadline time.Time
+	still    func(context.Context) error // nil, or asked before anything is ended; an error gives up
+}
+
+func newStopper(p runtime.Provider, targets []target, limit time.Duration) *stopper {
+	return &stopper{p: p, targets: targets, deadline: time.Now().Add(limit)}
 }
 
 // stopAll ends sessions as fast as they allow, within limit for all of them: it
 // interrupts those that are working, then hangs up on the rest, dependents
 // first, and kills what remains after limit. Closing now kills at once. A limit
-// ≤ 0 interrupts nothing and kills at once.
+// ≤ 0 interrupts nothing and kills at once. A backend that is not reached is tried again
+// within limit.
 func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit time.Duration, now <-chan struct{}) error {
-	s := &stopper{p: p, targets: targets, deadline: time.Now().Add(limit)}
+	s := newStopper(p, targets, limit)
+	for {
+		err := s.stop(ctx, limit, now)
+		if !errors.Is(err, runtime.ErrBackendUnreachable) || !s.waits(now) {
+			return err
+		}
+	}
+}
+
+// againPause is between attempts to reach a backend.
+const againPause = 500 * time.Millisecond
+
+// waits waits before another attempt, and reports false if there is no time for one.
+func (s *stopper) waits(now <-chan struct{}) bool {
+	if time.Until(s.deadline) < againPause {
+		return false
+	}
+	select {
+	case <-now:
+		return false
+	case <-time.After(againPause):
+		return true
+	}
+}
+
+func (s *stopper) stop(ctx context.Context, limit time.Duration, now <-chan struct{}) error {
 	finished := make(chan struct{})
 	var killing sync.WaitGroup
 	defer killing.Wait()
@@ -76,6 +122,11 @@ func stopAll(ctx context.Context, p runtime.Provider, targets []target, limit ti
 }
 
 func (s *stopper) run(ctx context.Context, limit time.Duration, now <-chan struct{}) error {
+	if s.still != nil {
+		if err := s.still(ctx); err != nil {
+			return err
+		}
+	}
 	left := bySession(s.targets)
 	listed, err := forgetGone(ctx, s.p, left)
 	if err != nil {
@@ -83,6 +134,7 @@ func (s *stopper) run(ctx context.Context, limit time.Duration, now <-chan struc
 		return s.stopLevels(ctx, left)
 	}
 	if limit > 0 {
+		seekAll(ctx, s.targets...)
 		s.interrupt(ctx, left, now)
 	}
 	select {
@@ -92,6 +144,11 @@ func (s *stopper) run(ctx context.Context, limit time.Duration, now <-chan struc
 	}
 	if !listed {
 		left = bySession(s.targets) // a backend that cannot list may keep what only its Stop removes
+	}
+	if s.still != nil { // the questions may have taken long
+		if err := s.still(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.stopLevels(ctx, left); err != nil {
 		return err
@@ -167,7 +224,7 @@ func bySession(targets []target) map[string]target {
 // the backend has no complete list, so that each session was queried alone.
 func forgetGone(ctx context.Context, p runtime.Provider, left map[string]target) (listed bool, err error) {
 	list, err := query.Ask(ctx, func(ctx context.Context) ([]string, error) { return p.ListRunning(ctx, "") })
-	if err != nil && !routes(p) && !errors.Is(err, runtime.ErrUnsupported) {
+	if err != nil && !partial(p, err) {
 		return false, err
 	}
 	maps.DeleteFunc(left, func(name string, _ target) bool {

@@ -42,11 +42,13 @@ func (sb *subscription) subscribed(ch <-chan runtime.Event, err error) {
 	sb.inFlight = false
 	if err == nil {
 		sb.ch, sb.pause = ch, 0
+		sb.l.starts.backendReturned()
 		sb.l.observer.observe()
 		return
 	}
 	if sb.pause == 0 {
 		sb.logf("no events from the session backend, relying on the patrol: %v", err)
+		sb.l.observer.observe() // show at once what is not known any more
 	}
 	sb.pause = min(max(2*sb.pause, firstResubscribe), maxResubscribe)
 	sb.retryAt = time.Now().Add(sb.pause)

@@ -12,7 +12,6 @@ import (
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/plan"
 	"gascity.dev/gc/internal/controller/query"
-	"gascity.dev/gc/internal/session"
 	"gascity.dev/gc/runtime"
 )
 
@@ -20,7 +19,7 @@ import (
 // end of a turn, until its session ends.
 func (sr *starter) followTurns(ag *agentState) {
 	id, name := ag.seen.Record.ID, ag.seen.Session
-	if ag.spec == nil || ag.watch.turns == id || ag.spec.HostedBy(sr.o.ProviderName) != config.HostACP {
+	if ag.spec == nil || ag.watch.turns == id || !config.IsACP(ag.spec.HostedBy(sr.o.ProviderName)) {
 		return
 	}
 	ag.watch.turns = id
@@ -60,6 +59,9 @@ func (sr *starter) followed(ag *agentState, id, name string, after *int) (again 
 				ag.seen.Record.Turns = turn.N
 				sr.l.save(ag)
 			}
+			if turn.CancelledBy != "" {
+				sr.note(api.Event{Kind: api.EventInterrupted, Agent: ag.seen.Agent, Session: name, By: turn.CancelledBy})
+			}
 			sr.note(api.Event{
 				Kind: api.EventTurn, Agent: ag.seen.Agent, Session: name, Detail: turnText(turn), Turn: &turn, Usage: usage,
 			})
@@ -71,36 +73,6 @@ func (sr *starter) followed(ag *agentState, id, name string, after *int) (again 
 // ended, nor the controller.
 func followsAgain(err error) bool {
 	return !errors.Is(err, runtime.ErrSessionNotFound) && !errors.Is(err, runtime.ErrUnsupported) && !errors.Is(err, context.Canceled)
-}
-
-// noteConversation records which conversation the next start continues.
-func (sr *starter) noteConversation(ctx context.Context, ag *agentState, id, name string) error {
-	p, ok, err := runtime.AsFor[runtime.ConversationProvider](ctx, sr.p, name)
-	if err != nil || !ok {
-		return err
-	}
-	conversation, err := p.Conversation(ctx, name)
-	if err != nil {
-		return err
-	}
-	notice := ""
-	if a, err := query.ActivityOf(ctx, sr.p, name); err == nil {
-		notice = a.Notice
-	}
-	sr.post(func() {
-		r := &ag.seen.Record
-		if r.ID != id {
-			return
-		}
-		if notice != "" && r.Conversation != conversation { // the first look at this incarnation
-			sr.noteAgent(ag, api.EventWarning, "conversation", notice)
-		}
-		if conversation != "" && r.Conversation != conversation {
-			r.Conversation, r.Conversed = conversation, true
-			sr.l.save(ag)
-		}
-	})
-	return nil
 }
 
 // turnText is "end_turn, 3.2s" or the error.
@@ -119,18 +91,8 @@ func (sr *starter) needsLogin(ag *agentState, err error, blocked *runtime.Startu
 	r := &ag.seen.Record
 	r.Open, r.Crashed, r.NeedsLogin = false, false, true
 	r.LastError, r.LastScreen = oneLine(err.Error()), blocked.Screen
-	r.LastHint = fmt.Sprintf("log in, then gc restart %s; for a variable, set it, then gc stop and gc start", ag.name())
+	r.LastHint = api.LoginHint(ag.name())
 	ag.seen.Presence = plan.Gone
 	sr.noteEnd(ag, api.EventStartFailed, nil, "", r.LastError)
 	sr.l.save(ag)
 }
-
-// keepsConversation reports whether the conversation outlives a failed start. An
-// agent over ACP begins a new one by itself if it cannot resume.
-func keepsConversation(r *session.Record, err error) bool {
-	return strings.HasSuffix(r.ConversesBy, overACP) && !errors.Is(err, runtime.ErrSessionDiedDuringStartup)
-}
-
-// overACP marks the provider of a conversation that was begun over ACP: on a terminal
-// the program may not find it.
-const overACP = "/acp"

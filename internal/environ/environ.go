@@ -3,6 +3,7 @@
 package environ
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -17,4 +18,21 @@ var inherited = []string{
 // Inherited reports whether every session inherits the variable.
 func Inherited(name string) bool {
 	return slices.Contains(inherited, name) || strings.HasPrefix(name, "LC_")
+}
+
+// Place reports whether the variable names a place of gc's state on this machine: gc inside
+// a session finds the multiplexer that hosts it by them. A relative path would mean a
+// different place in the session's directory.
+func Place(name, value string) bool {
+	switch name {
+	case "GC_MUX_SOCKET", "GC_TMUX_SOCKET", "XDG_STATE_HOME":
+		return filepath.IsAbs(value)
+	}
+	return false
+}
+
+// Finds reports whether the commands of a session on another machine find gc, or the
+// multiplexer that they run in, by the variable. They inherit that machine's value.
+func Finds(name string) bool {
+	return name == "GC_BIN" || name == "GC_MUX_SOCKET" || name == "XDG_STATE_HOME"
 }

@@ -127,6 +127,12 @@ func (c *Client) Facts(ctx context.Context) (Facts, error) {
 	return f, err
 }
 
+// Boot identifies the machine's current boot; "" if unknown.
+func (c *Client) Boot(ctx context.Context) (string, error) {
+	f, err := c.Facts(ctx)
+	return f.Boot, err
+}
+
 // skewNoise is the smallest difference that is taken for one of the clocks.
 const skewNoise = 2 * time.Second
 
@@ -221,6 +227,12 @@ func (c *Client) Dir(ctx context.Context, path string, make bool) (string, error
 	var out string
 	err := c.ask(ctx, kindDir, dirArgs{Path: path, Make: make}, &out)
 	return out, err
+}
+
+// Gone returns nil when no process of a session has one of the names; see
+// [proctree.AwaitGone].
+func (c *Client) Gone(ctx context.Context, pid int, id string, names []string) error {
+	return c.ask(ctx, kindGone, goneArgs{PID: pid, ID: id, Names: names}, nil)
 }
 
 // Program returns the environment of a session's program; see [proctree.ProgramEnviron].

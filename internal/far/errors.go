@@ -79,8 +79,11 @@ func (e *Error) Unwrap() error {
 
 // Hint is the next step, or "".
 func (e *Error) Hint() string {
-	if e.Code == "kind" {
+	switch e.Code {
+	case "kind":
 		return "gc host install " + e.Machine + " installs this version there"
+	case "no_space":
+		return "free some space there"
 	}
 	return ""
 }

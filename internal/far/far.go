@@ -24,10 +24,11 @@ const (
 	kindProgram   = "program"   // programArgs → texts
 	kindRuntimes  = "runtimes"  // runtimesArgs → []root
 	kindTerminate = "terminate" // terminateArgs → {}
+	kindGone      = "gone"      // goneArgs → {} when the program has gone
 )
 
 // Kinds lists what the Server serves.
-var Kinds = []string{kindMux, kindEnviron, kindFacts, kindRun, kindStage, kindDir, kindProgram, kindRuntimes, kindTerminate}
+var Kinds = []string{kindMux, kindEnviron, kindFacts, kindRun, kindStage, kindDir, kindProgram, kindRuntimes, kindTerminate, kindGone}
 
 type muxArgs struct {
 	Start bool `json:"start"` // a server if there is none
@@ -75,6 +76,12 @@ type terminateArgs struct {
 	Start uint64 `json:"start"`
 	ID    string `json:"id"`
 	Grace int64  `json:"grace_ms"`
+}
+
+type goneArgs struct {
+	PID   int    `json:"pid"`
+	ID    string `json:"id"`
+	Names texts  `json:"names"`
 }
 
 // Facts describe a machine. A number that cannot be found out is -1.

@@ -14,6 +14,7 @@ import (
 
 	"gascity.dev/gc/internal/environ"
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/self"
 	"gascity.dev/gc/internal/staging"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
@@ -57,6 +58,13 @@ func (s *Server) Handle(ctx context.Context, r many.Request, conn net.Conn) {
 		err = with(r, func(a terminateArgs) error {
 			err := proctree.End(ctx, a.PID, a.Start, a.ID, time.Duration(a.Grace)*time.Millisecond)
 			if err != nil {
+				return err
+			}
+			return reply(conn, struct{}{})
+		})
+	case kindGone:
+		err = with(r, func(a goneArgs) error {
+			if err := proctree.AwaitGone(ctx, proctree.Tree{Root: a.PID, SID: a.PID, ID: a.ID}, a.Names); err != nil {
 				return err
 			}
 			return reply(conn, struct{}{})
@@ -108,7 +116,7 @@ func (s *Server) environ() []string {
 	if out == nil {
 		out = os.Environ()
 	}
-	if bin, err := os.Executable(); err == nil {
+	if bin, err := self.Program(); err == nil {
 		out = append(slices.Clone(out), envBin+"="+bin)
 	}
 	return out
@@ -117,11 +125,12 @@ func (s *Server) environ() []string {
 // envBin names the gc that a session's commands call.
 const envBin = "GC_BIN"
 
-// inherited returns the variables that a session here inherits, GC_BIN, and those named.
+// inherited returns the variables that a session here inherits, also to find gc and the mux,
+// and those named.
 func (s *Server) inherited(also []string) []string {
 	var out []string
 	for _, kv := range s.environ() {
-		if name, _, ok := strings.Cut(kv, "="); ok && (environ.Inherited(name) || name == envBin || slices.Contains(also, name)) {
+		if name, _, ok := strings.Cut(kv, "="); ok && (environ.Inherited(name) || environ.Finds(name) || slices.Contains(also, name)) {
 			out = append(out, kv)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -164,10 +165,10 @@ func (r Registry) Remove(nameOrURL string) error {
 	})
 }
 
-var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var goodName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 func (h Host) check() error {
-	if !goodName.MatchString(h.Name) {
+	if !goodName().MatchString(h.Name) {
 		return fmt.Errorf("%w: name %q: want letters, digits, dots, dashes and underscores", ErrBadHost, h.Name)
 	}
 	u, err := url.Parse(h.URL)

@@ -27,11 +27,10 @@ type Opener func(ctx context.Context) (io.ReadWriteCloser, error)
 
 // Times of a link.
 const (
-	firstDelay = 200 * time.Millisecond // before the first attempt after a loss; doubled by each
+	firstDelay = 200 * time.Millisecond // before the first attempt after a loss; doubled by each that fails
 	lastDelay  = 30 * time.Second
 	firstWait  = 10 * time.Second // of a Dial, for the first attempt ever
 	openLimit  = 30 * time.Second // of one attempt
-	steady     = 10 * time.Second // a stream that lasted so long starts the delays over
 	pingEvery  = 30 * time.Second
 	pingLimit  = 15 * time.Second
 )
@@ -83,6 +82,7 @@ type Link struct {
 	mu      sync.Mutex
 	state   State
 	session *many.Session           // while Up
+	again   context.CancelFunc      // ends the attempt and the pause under way
 	tried   chan struct{}           // closed when the first attempt is over
 	watch   map[chan State]struct{} // each with room for the newest state
 }
@@ -167,27 +167,55 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// run opens the stream, again and again, until the link is closed.
+// Again makes a link that is away try at once, and starts its delays over: what kept the
+// machine away may be over. It does not open a link that was never used.
+func (l *Link) Again() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state.Is == Away {
+		l.again()
+	}
+}
+
+// run opens the stream, again and again, until the link is closed. A stream that carried
+// an answer starts the delays over, however soon it was lost.
 func (l *Link) run() {
 	for failures := 0; ; {
-		s, err := l.connect()
+		round := l.round()
+		s, err := l.connect(round)
 		if err == nil {
-			begun := time.Now()
-			err = l.hold(s)
-			if time.Since(begun) >= steady {
+			var answered bool
+			if answered, err = l.hold(s); answered {
 				failures = 0
 			}
+		} else if round.Err() != nil && l.life.Err() == nil {
+			failures = 0
+			continue
 		}
 		if l.life.Err() != nil {
 			err = errClosed
 		}
 		l.set(nil, State{Is: Away, Since: time.Now(), Err: err})
-		if l.life.Err() != nil || l.sleep(l.life, delay(failures)) != nil {
+		if failures++; l.life.Err() == nil && l.sleep(round, delay(failures-1)) != nil {
+			failures = 0
+		}
+		if l.life.Err() != nil {
 			l.set(nil, State{Is: Away, Since: time.Now(), Err: errClosed})
 			return
 		}
-		failures++
 	}
+}
+
+// round begins an attempt with its pause, which Again ends.
+func (l *Link) round() context.Context {
+	ctx, cancel := context.WithCancel(l.life)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.again != nil {
+		l.again()
+	}
+	l.again = cancel
+	return ctx
 }
 
 // delay is how long to wait after so many failures in a row: half of it is random, so
@@ -201,8 +229,8 @@ func delay(failures int) time.Duration {
 }
 
 // connect opens and greets.
-func (l *Link) connect() (*many.Session, error) {
-	ctx, cancel := context.WithTimeoutCause(l.life, openLimit, errors.New("connecting took longer than "+openLimit.String()))
+func (l *Link) connect(ctx context.Context) (*many.Session, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, openLimit, errors.New("connecting took longer than "+openLimit.String()))
 	defer cancel()
 	rw, err := l.open(ctx)
 	if err != nil {
@@ -211,8 +239,9 @@ func (l *Link) connect() (*many.Session, error) {
 	return many.Open(ctx, rw, l.mine, many.Options{})
 }
 
-// hold publishes the stream until it ends, and returns why.
-func (l *Link) hold(s *many.Session) error {
+// hold publishes the stream until it ends, and returns why, and whether the machine
+// answered over it.
+func (l *Link) hold(s *many.Session) (answered bool, _ error) {
 	defer s.Close()
 	l.set(s, State{Is: Up, Since: time.Now(), Peer: s.Peer()})
 	tick := time.NewTicker(pingEvery)
@@ -222,13 +251,14 @@ func (l *Link) hold(s *many.Session) error {
 		rtt, err := s.Ping(ctx)
 		cancel()
 		if err == nil {
+			answered = true
 			l.measured(rtt)
 		}
 		select {
 		case <-s.Done():
-			return s.Err()
+			return answered, s.Err()
 		case <-l.life.Done():
-			return errClosed
+			return answered, errClosed
 		case <-tick.C:
 		}
 	}

@@ -180,6 +180,116 @@ func TestDelaysGrow(t *testing.T) {
 	}
 }
 
+// Again ends the pause of a link that is away, and starts its delays over.
+func TestAgain(t *testing.T) {
+	no := errors.New("no route")
+	m := &machine{t: t}
+	m.refuses.Store(&no)
+	l, _ := newLink(t, m.open)
+	pauses := make(chan time.Duration)
+	l.sleep = func(ctx context.Context, d time.Duration) error {
+		if m.opened.Load() < 5 {
+			return nil
+		}
+		select {
+		case pauses <- d:
+			<-ctx.Done()
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}
+	l.Again() // it was not used yet
+	if err := says(t, l); !errors.Is(err, no) {
+		t.Error(err)
+	}
+	if d := <-pauses; d < firstDelay<<4/2 {
+		t.Errorf("after five failures: %v", d)
+	}
+	l.Again()
+	if d := <-pauses; m.opened.Load() != 6 || d > firstDelay {
+		t.Errorf("%d attempts, and then a pause of %v", m.opened.Load(), d)
+	}
+	m.refuses.Store(nil)
+	changes := l.Changes(t.Context())
+	l.Again()
+	until(t, changes, Up)
+	l.Again()
+	if err := says(t, l); err != nil {
+		t.Errorf("Again cut a stream: %v", err)
+	}
+}
+
+// Again gives up an attempt that hangs.
+func TestAgainWhileItHangs(t *testing.T) {
+	m := &machine{t: t}
+	var attempts atomic.Int32
+	hangs := make(chan struct{}, 1)
+	l, slept := newLink(t, func(ctx context.Context) (io.ReadWriteCloser, error) {
+		switch attempts.Add(1) {
+		case 1:
+			return nil, errors.New("no route")
+		case 2:
+			hangs <- struct{}{}
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		return m.open(ctx)
+	})
+	changes := l.Changes(t.Context())
+	_ = says(t, l)
+	<-slept
+	<-hangs
+	l.Again()
+	until(t, changes, Up)
+	if n := attempts.Load(); n != 3 {
+		t.Errorf("%d attempts", n)
+	}
+}
+
+// A stream that carried an answer starts the delays over, however soon it is cut; even the
+// shortest delay is one.
+func TestShortStreamsAreForgiven(t *testing.T) {
+	m := &machine{t: t}
+	l, slept := newLink(t, m.open)
+	changes := l.Changes(t.Context())
+	for i := range 20 {
+		if i == 0 {
+			if err := says(t, l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for s := range changes {
+			if s.Is == Up && s.RTT > 0 {
+				break
+			}
+		}
+		m.cut()
+		if d := <-slept; d < firstDelay/2 || d > firstDelay {
+			t.Errorf("cut %d: %v, want %v to %v", i, d, firstDelay/2, firstDelay)
+		}
+	}
+}
+
+// A machine that greets and ends before its first answer is tried less and less often.
+func TestGreetingAloneIsNoAnswer(t *testing.T) {
+	l, slept := newLink(t, func(context.Context) (io.ReadWriteCloser, error) {
+		near, far := pair(t)
+		go func() {
+			defer far.Close()
+			_, _ = io.WriteString(far, "gc-many/1 {}\n")
+			_, _ = far.Read(make([]byte, 1))
+		}()
+		return near, nil
+	})
+	_ = says(t, l)
+	for i, limit := 0, firstDelay; i < 10; i++ {
+		if d := <-slept; d < limit/2 || d > limit {
+			t.Errorf("%d: %v, want %v to %v", i, d, limit/2, limit)
+		}
+		limit = min(lastDelay, 2*limit)
+	}
+}
+
 // A machine that neither answers nor refuses holds no caller beyond its context.
 func TestCallersAreNotHeld(t *testing.T) {
 	l, _ := newLink(t, func(ctx context.Context) (io.ReadWriteCloser, error) {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/mail"
+	"gascity.dev/gc/mux/api"
 )
 
 // errNoCity means that the server was not started for an agent of a city.
@@ -43,8 +46,49 @@ func (s *server) post() (*cityapi.Client, cityapi.InsideRequest, error) {
 	if s.City == "" {
 		return nil, cityapi.InsideRequest{}, errNoCity
 	}
+	if s.Outbox != "" && !cityapi.OutboxIsHere(s.Outbox) {
+		self := s.insideFar()
+		return cityapi.NewFarClient(self, s.askCity), self, nil
+	}
 	c, err := cityapi.Dial(s.City)
 	return c, cityapi.SelfIn(s.City, os.Getenv), err
+}
+
+// insideFar is the agent of this session, if its city is on another machine.
+func (s *server) insideFar() cityapi.InsideRequest {
+	return cityapi.InsideRequest{Agent: os.Getenv("GC_AGENT"), Token: os.Getenv("GC_INSTANCE_TOKEN")}
+}
+
+// askCity passes a request to the city on by the multiplexer of this machine.
+func (s *server) askCity(ctx context.Context, request []byte) ([]byte, error) {
+	c, err := s.Connect(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	answer, err := c.AskCity(ctx, s.Outbox, request)
+	if errors.Is(err, api.ErrCityAway) || errors.Is(err, api.ErrVersion) {
+		return nil, fmt.Errorf("%w: %w; try again later", cityapi.ErrAway, err)
+	}
+	return answer, err
+}
+
+// tellCity puts a message to the city into the outbox of this machine.
+func (s *server) tellCity(ctx context.Context, m cityapi.Message) error {
+	m.InsideRequest = s.insideFar()
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	c, err := s.Connect(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.Post(ctx, api.OutboxRequest{City: s.Outbox, Body: body}); err != nil {
+		return fmt.Errorf("the message is not sent: %w", err)
+	}
+	return nil
 }
 
 type mailSendInput struct {
@@ -55,18 +99,25 @@ type mailSendInput struct {
 }
 
 type mailSendOutput struct {
-	ID string `json:"id"`
+	ID     string `json:"id,omitempty"`
+	Queued bool   `json:"queued,omitempty" jsonschema:"your city is on another machine: the letter is kept here until the city takes it"`
 }
 
 func (s *server) mailSend(ctx context.Context, _ *mcp.CallToolRequest, in mailSendInput) (*mcp.CallToolResult, mailSendOutput, error) {
 	if s.City == "" {
 		return nil, mailSendOutput{}, errNoCity
 	}
-	l, err := cityapi.PostMail(ctx, s.City, cityapi.MailRequest{
-		InsideRequest: cityapi.SelfIn(s.City, os.Getenv), ID: cmp.Or(in.ID, rand.Text()), To: in.To, Subject: in.Subject,
-		Text: strings.ToValidUTF8(in.Text, "\uFFFD"),
-	})
-	return nil, mailSendOutput{mail.ShortID(l.ID)}, err
+	r := cityapi.MailRequest{ID: cmp.Or(in.ID, rand.Text()), To: in.To, Subject: in.Subject, Text: strings.ToValidUTF8(in.Text, "\uFFFD")}
+	if s.Outbox != "" && !cityapi.OutboxIsHere(s.Outbox) {
+		if err := mail.Check(r.ID, r.Subject, r.Text); err != nil {
+			return nil, mailSendOutput{}, err
+		}
+		err := s.tellCity(ctx, cityapi.Message{Kind: cityapi.MessageMail, Mail: &r})
+		return nil, mailSendOutput{Queued: err == nil}, err
+	}
+	r.InsideRequest = cityapi.SelfIn(s.City, os.Getenv)
+	l, err := cityapi.PostMail(ctx, s.City, r)
+	return nil, mailSendOutput{ID: mail.ShortID(l.ID)}, err
 }
 
 type mailListInput struct {
@@ -126,6 +177,9 @@ func (s *server) mailAck(ctx context.Context, _ *mcp.CallToolRequest, in mailAck
 	}
 	defer c.Close()
 	err = c.AckMail(ctx, cityapi.MailQuery{InsideRequest: self, IDs: in.IDs})
+	if errors.Is(err, cityapi.ErrAway) { // it need not be asked
+		err = s.tellCity(ctx, cityapi.Message{Kind: cityapi.MessageMailAck, Ack: in.IDs})
+	}
 	return nil, done{err == nil}, err
 }
 

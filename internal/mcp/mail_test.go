@@ -40,6 +40,73 @@ func (p *postOffice) AckMail(_ context.Context, q cityapi.MailQuery) error {
 	return nil
 }
 
+func (p *postOffice) CheckInside(_ context.Context, q cityapi.InsideRequest) error {
+	if q.Agent != "a" || q.Token != "secret" {
+		return cityapi.ErrEarlierInstance
+	}
+	return nil
+}
+
+// In a session on another machine than its city, letters are read while the city is connected. What
+// needs no answer waits in the outbox.
+func TestMailOfACityElsewhere(t *testing.T) {
+	w := newWorld(t)
+	const id = "/no/such/city@1234"
+	s := w.connect("gc-city-a", "read", "GC_CITY_PATH=/no/such/city", "GC_OUTBOX="+id, "GC_AGENT=a", "GC_INSTANCE_TOKEN=secret")
+	if _, failed := call(t, s, "mail_read", args{}); !strings.Contains(failed, "the city of this session is on another machine") || !strings.Contains(failed, "try again later") {
+		t.Errorf("while it is away: %q", failed)
+	}
+	must(t, s, "mail_ack", args{"ids": []string{"11"}})
+	if out := must(t, s, "mail_send", args{"to": "b", "text": "hi"}); out["queued"] != true {
+		t.Errorf("sent %v", out)
+	}
+	left, err := w.mux.Outbox(t.Context(), id, 0, 0)
+	if err != nil || len(left) != 2 {
+		t.Fatalf("outbox: %+v, %v", left, err)
+	}
+	for i, kind := range []string{cityapi.MessageMailAck, cityapi.MessageMail} {
+		if m, err := cityapi.ParseMessage(left[i].Body); err != nil || m.Kind != kind || m.Token != "secret" {
+			t.Errorf("message %d: %+v, %v", i, m, err)
+		}
+	}
+
+	p := &postOffice{}
+	ctx, leave := context.WithCancel(t.Context())
+	stream, err := w.mux.CityRequests(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for {
+			q, err := stream.Next()
+			if err != nil {
+				return
+			}
+			if err := w.mux.AnswerCity(ctx, q.ID, cityapi.AnswerFar(ctx, p, q.Body)); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}
+	}()
+	defer func() { leave(); <-served }()
+	read := must(t, s, "mail_read", args{"ids": []string{"12"}})
+	if one := read["letters"].([]any)[0].(map[string]any); one["text"] != "hello\x1b" || read["more"] != 3.0 || p.query.IDs[0] != "12" || p.query.Token != "secret" {
+		t.Errorf("read %v; the city was asked %+v", read, p.query)
+	}
+	if list := must(t, s, "mail_list", args{"unread": true})["letters"].([]any); len(list) != 1 || !p.query.Unread {
+		t.Errorf("listed %v", list)
+	}
+	must(t, s, "mail_ack", args{"ids": []string{"13"}})
+	if left, err := w.mux.Outbox(t.Context(), id, 0, 0); err != nil || len(left) != 2 || p.query.IDs[0] != "13" {
+		t.Errorf("a city that is there was asked %+v, outbox %v, %v", p.query, left, err)
+	}
+	liar := w.connect("gc-city-b", "read", "GC_CITY_PATH=/no/such/city", "GC_OUTBOX="+id, "GC_AGENT=a", "GC_INSTANCE_TOKEN=guess")
+	if _, failed := call(t, liar, "mail_read", args{}); !strings.Contains(failed, "only the running instance") {
+		t.Errorf("another token: %q", failed)
+	}
+}
+
 func TestMail(t *testing.T) {
 	w := newWorld(t)
 	dir, err := os.MkdirTemp("", "mail")

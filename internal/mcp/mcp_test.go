@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/mux/api"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	}
 	if mode := os.Getenv(serverVar); mode != "" {
 		err := Serve(context.Background(), Options{
-			Version: "test", Caller: os.Getenv("GC_SESSION_NAME"), City: os.Getenv("GC_CITY_PATH"), Control: mode == "control",
+			Version: "test", Caller: os.Getenv("GC_SESSION_NAME"), City: os.Getenv("GC_CITY_PATH"), Outbox: os.Getenv(cityapi.EnvOutbox), Control: mode == "control",
 			Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/"}, Dir: "/",
 			Connect: func(ctx context.Context, start bool) (*client.Client, error) {
 				paths, err := api.DefaultPaths(os.Getenv)
@@ -222,6 +223,16 @@ func TestOthersAreReadOnly(t *testing.T) {
 	}
 	if r := must(t, s, "session_wait", args{"name": "other", "until": "text", "text": "hello there"}); r["met"] != true {
 		t.Errorf("wait: %v", r)
+	}
+	if _, err := w.mux.Create(ctx, api.CreateRequest{Name: "talker", Argv: []string{"sh", "-c", `trap 'echo stopped' INT; echo ready; while :; do read -r x && echo "got $x"; done`}, Env: []string{"PATH=" + os.Getenv("PATH")}}); err != nil {
+		t.Fatal(err)
+	}
+	must(t, s, "session_wait", args{"name": "talker", "until": "text", "text": "^ready"})
+	if r := must(t, c, "session_send", args{"name": "talker", "text": "another way", "interrupt": true}); r["state"] != api.Submitted || r["interrupted"] != api.InterruptUnverified {
+		t.Errorf("send with an interrupt: %v", r)
+	}
+	if r := must(t, s, "session_peek", args{"name": "talker"}); !strings.Contains(r["text"].(string), "stopped") {
+		t.Errorf("not interrupted: %v", r)
 	}
 	if r := must(t, s, "session_peek", args{"name": "other"}); !strings.Contains(r["text"].(string), "hello there") {
 		t.Errorf("peek: %v", r)

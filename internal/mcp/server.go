@@ -23,6 +23,7 @@ type Options struct {
 	Version string
 	Caller  string   // name of the session that the agent runs in; owner of the commands it starts
 	City    string   // directory of the city whose mail is served; "" for none
+	Outbox  string   // id of that city in outboxes, if the session was started on another machine than it; else ""
 	Control bool     // allow changes to others' sessions
 	Env     []string // environment of commands
 	Dir     string   // working directory of commands
@@ -39,13 +40,28 @@ type server struct {
 	started map[string]bool // ids of commands started here by a caller without a name
 }
 
-const instructions = `gc runs commands that outlive you and the connection. Call exec for anything that may
+const (
+	instructions = `gc runs commands that outlive you and the connection. Call exec for anything that may
 take long: it returns after at most yieldMs, with the status "running" and a
 sessionId if the command continues. When it ends, a message with the tag
 [gc:evt ID] wakes you; do not poll in a loop. Call process for its output (poll,
 log), its input (write, submit, keys) and its end (wait, kill).
 
 A message with the tag [gc:mail ID] says that other agents wrote to you: mail_read.`
+
+	// nobody replaces them for a caller without a session.
+	nobody = `gc runs commands that outlive you and the connection. Call exec for anything that may
+take long: it returns after at most yieldMs, with the status "running" and a
+sessionId if the command continues.
+
+WARNING: gc does not know in which session you run, so it can wake nobody: no message
+comes when a command ends, or when there is mail. Call process with wait instead. Call
+process also for its output (poll, log), its input (write, submit, keys) and its end (kill).`
+
+	execText   = `Run a command. Returns when it ends, or after yieldMs with status "running": then it continues in the background and `
+	wakesYou   = "wakes you when it ends."
+	wakesNoOne = "wakes NOBODY when it ends: gc does not know your session. Wait for it with process."
+)
 
 // Serve speaks the protocol on standard input and output until the input ends
 // or ctx is cancelled.
@@ -55,14 +71,18 @@ func Serve(ctx context.Context, o Options) error {
 
 func newServer(o Options) *mcp.Server {
 	s := &server{Options: o, started: map[string]bool{}}
+	text, wakes := instructions, wakesYou
+	if o.Caller == "" {
+		text, wakes = nobody, wakesNoOne
+	}
 	m := mcp.NewServer(&mcp.Implementation{Name: "gc", Title: "gc sessions and background commands", Version: o.Version},
-		&mcp.ServerOptions{Instructions: instructions})
+		&mcp.ServerOptions{Instructions: text})
 	yes, no := true, false
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}
 	changes := &mcp.ToolAnnotations{DestructiveHint: &yes}
 	mcp.AddTool(m, &mcp.Tool{
 		Name: "exec", Annotations: changes,
-		Description: "Run a command. Returns when it ends, or after yieldMs with status \"running\": then it continues in the background and wakes you when it ends.",
+		Description: execText + wakes,
 		InputSchema: schema[execInput](map[string][]any{"notify": {"auto", "always", "failure", "never"}}),
 	}, s.exec)
 	mcp.AddTool(m, &mcp.Tool{

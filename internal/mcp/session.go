@@ -86,12 +86,14 @@ func (s *server) peek(ctx context.Context, _ *mcp.CallToolRequest, in peekInput)
 type sendInput struct {
 	Name string `json:"name" jsonschema:"name or id of the session"`
 	Text string `json:"text" jsonschema:"the message"`
+
+	Interrupt bool `json:"interrupt,omitempty" jsonschema:"end the turn that runs first, and wait until it has ended"`
 }
 
 func (s *server) send(ctx context.Context, _ *mcp.CallToolRequest, in sendInput) (*mcp.CallToolResult, api.Receipt, error) {
 	var out api.Receipt
 	err := s.changing(ctx, in.Name, func(c *client.Client) (err error) {
-		out, err = c.Nudge(ctx, in.Name, api.NudgeRequest{Text: in.Text})
+		out, err = c.Nudge(ctx, in.Name, api.NudgeRequest{Text: in.Text, Interrupt: in.Interrupt})
 		return err
 	})
 	return nil, out, err

@@ -9,6 +9,7 @@ package proctree
 import (
 	"errors"
 	"os"
+	"time"
 )
 
 // ErrNotFound: the process does not exist, or no longer.
@@ -32,6 +33,15 @@ type Proc struct {
 	// Comm is the kernel's short name, truncated to 15 bytes on Linux.
 	Comm string
 }
+
+// ID is one incarnation of a pid.
+type ID struct {
+	PID   int
+	Start uint64
+}
+
+// ID returns the process's identity.
+func (p Proc) ID() ID { return ID{p.PID, p.Start} }
 
 // Zombie reports whether the process has ended and not been reaped. A process
 // whose first thread ended while others run is not a zombie.
@@ -78,6 +88,10 @@ func EnvironOf(p Proc) (env map[string]string, known bool, err error) { return e
 
 // Cmdline returns the argument list; empty for a zombie or a kernel thread.
 func Cmdline(pid int) ([]string, error) { return cmdline(pid) }
+
+// CPU returns the CPU time that the process used, including that of its children that ended
+// and were waited for.
+func CPU(pid int) (time.Duration, error) { return cpu(pid) }
 
 // Exe returns the path of the executable.
 func Exe(pid int) (string, error) { return exe(pid) }

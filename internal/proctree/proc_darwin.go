@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -121,6 +122,8 @@ func cmdline(pid int) ([]string, error) {
 	_, args, _, err := procArgs(pid)
 	return args, err
 }
+
+func cpu(int) (time.Duration, error) { return 0, errors.ErrUnsupported }
 
 func exe(pid int) (string, error) {
 	path, _, _, err := procArgs(pid)

@@ -213,6 +213,31 @@ func cmdline(pid int) ([]string, error) {
 	return splitNul(data), nil
 }
 
+// userTick is the unit of times in /proc, USER_HZ, which is 100 on every architecture that Go
+// runs on.
+const userTick = 10 * time.Millisecond
+
+// cpu adds up utime, stime, cutime and cstime — proc_pid_stat(5).
+func cpu(pid int) (time.Duration, error) {
+	line, err := readProc(pid, "stat")
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
+	if len(f) < 15 {
+		return 0, fmt.Errorf("process %d: unexpected format %.80q", pid, line)
+	}
+	var sum int64
+	for _, text := range f[11:15] {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("process %d: %w", pid, err)
+		}
+		sum += n
+	}
+	return time.Duration(sum) * userTick, nil
+}
+
 func exe(pid int) (string, error) {
 	path, err := os.Readlink(procPath(pid, "exe"))
 	if err != nil {

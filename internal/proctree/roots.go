@@ -3,6 +3,7 @@ package proctree
 import (
 	"context"
 	"errors"
+	"os"
 	"strconv"
 	"time"
 )
@@ -27,7 +28,7 @@ func Roots(id string) ([]Root, error) {
 			continue
 		}
 		env, _, err := EnvironOf(p)
-		if err == nil && env[SessionVar] != "" {
+		if err == nil && env[SessionVar] != "" && !contained(p.PID) {
 			envs[p.PID] = env
 		}
 	}
@@ -41,6 +42,14 @@ func Roots(id string) ([]Root, error) {
 		out = append(out, Root{Proc: p, Env: env})
 	}
 	return out, nil
+}
+
+// contained reports whether a process is in another PID namespace than this one: a container
+// on this machine, such as the pod of an agent, is a machine of its own.
+func contained(pid int) bool {
+	its, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
+	own, ownErr := os.Readlink("/proc/self/ns/pid")
+	return err == nil && ownErr == nil && its != own
 }
 
 // City returns the directory or the name of the city that the tree belongs to,

@@ -14,6 +14,7 @@ type Composer struct {
 	Openers  []string `json:"openers,omitempty"`  // a last word that begins or ends with one captures Enter: a picker, a continued line
 	Mark     string   `json:"mark,omitempty"`     // in front of a command, it makes it text; "" = a blank
 	Clear    []string `json:"clear,omitempty"`    // keys that clear a draft of one line
+	Resumed  []string `json:"resumed,omitempty"`  // begin the lines of a conversation that the program resumes before it is ready
 }
 
 // Plain returns the message as it must be typed to arrive as text. changed

@@ -126,14 +126,7 @@ func textAbove(rows []row, at int) int {
 // Draft returns the text in the agent's composer: from the lowest line with the
 // ready prefix to the edge below it. ok is false if no composer is in sight.
 func (s DialogView) Draft() (text string, ok bool) {
-	at, rows := -1, 0
-	for i := len(s.Lines) - 1; i >= 0 && rows < tailRows && at < 0 && s.Ready != ""; i-- {
-		if IsPrompt(s.Lines[i], s.Ready) {
-			at = i
-		} else if cleanLine(s.Lines[i]) != "" {
-			rows++
-		}
-	}
+	at := s.Prompt()
 	if at < 0 {
 		return "", false
 	}
@@ -146,6 +139,21 @@ func (s DialogView) Draft() (text string, ok bool) {
 	}
 	lines[0] = strings.TrimPrefix(lines[0], strings.TrimSpace(s.Ready))
 	return strings.TrimSpace(strings.Join(lines, "\n")), true
+}
+
+// Prompt returns the row of the composer's first line: the lowest with the ready prefix,
+// -1 if none is near the bottom of the screen.
+func (s DialogView) Prompt() int {
+	rows := 0
+	for i := len(s.Lines) - 1; i >= 0 && rows < tailRows && s.Ready != ""; i-- {
+		if IsPrompt(s.Lines[i], s.Ready) {
+			return i
+		}
+		if cleanLine(s.Lines[i]) != "" {
+			rows++
+		}
+	}
+	return -1
 }
 
 // Composer returns the row where the agent's composer begins, 0 if unknown: the

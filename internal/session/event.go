@@ -11,16 +11,19 @@ import (
 
 // Event is one thing that happened in a city. Fields are only ever added.
 type Event struct {
-	Seq     uint64        `json:"seq"` // counts from 1 over the life of the city
-	Time    time.Time     `json:"time"`
-	Kind    string        `json:"kind"`
-	Agent   string        `json:"agent,omitempty"`
-	Session string        `json:"session,omitempty"`
-	Host    string        `json:"host,omitempty"` // the other machine of the session, ssh://…
-	Why     string        `json:"why,omitempty"`
-	Detail  string        `json:"detail,omitempty"`
-	Exit    *runtime.Exit `json:"exit,omitempty"`
-	Screen  string        `json:"screen,omitempty"` // the last screen before a crash
+	Seq     uint64    `json:"seq"` // counts from 1 over the life of the city
+	Time    time.Time `json:"time"`
+	Kind    string    `json:"kind"`
+	Agent   string    `json:"agent,omitempty"`
+	Session string    `json:"session,omitempty"`
+	// SessionID is the id of the incarnation: GC_SESSION_ID, and the session's id in a
+	// multiplexer; "" if it is about none.
+	SessionID string        `json:"sessionId,omitempty"`
+	Host      string        `json:"host,omitempty"` // the other machine of the session, ssh://…
+	Why       string        `json:"why,omitempty"`
+	Detail    string        `json:"detail,omitempty"`
+	Exit      *runtime.Exit `json:"exit,omitempty"`
+	Screen    string        `json:"screen,omitempty"` // the last screen before a crash
 
 	// By is who did it, as far as it is proved: "agent NAME", "session NAME",
 	// "terminal pts/3", "controller", "multiplexer", "unknown"; "" for what happened by

@@ -30,11 +30,15 @@ type Nudge struct {
 	From      string        `json:"from,omitempty"` // the wait that it reports
 	By        string        `json:"by,omitempty"`   // who sent it, as in events; "": the controller
 	Immediate bool          `json:"immediate,omitempty"`
-	Raw       bool          `json:"raw,omitempty"` // typed literally, even if the agent takes it for a command
+	Raw       bool          `json:"raw,omitempty"`       // typed literally, even if the agent takes it for a command
+	Interrupt bool          `json:"interrupt,omitempty"` // ends the agent's turn first; tried once
 	State     NudgeState    `json:"state"`
 	Receipt   runtime.State `json:"receipt,omitempty"` // of the last try
 	Detail    string        `json:"detail,omitempty"`  // why it is waiting or was given up
 	Changed   string        `json:"changed,omitempty"` // as in the receipt
+
+	Interrupted string `json:"interrupted,omitempty"` // as in the receipt
+	Blocker     string `json:"blocker,omitempty"`     // Interrupt only: By of the receipt
 
 	// The incarnation that it is for, or one that continues its conversation over
 	// ACP; empty: the next one that can take it.
@@ -44,6 +48,7 @@ type Nudge struct {
 	Created   time.Time `json:"created"`
 	Expires   time.Time `json:"expires"`
 	NotBefore time.Time `json:"notBefore,omitzero"` // back-off
+	Later     bool      `json:"later,omitempty"`    // before NotBefore it holds back no other
 	Lease     time.Time `json:"lease,omitzero"`     // delivering: how long the try may take
 	Tries     int       `json:"tries,omitempty"`
 	Ended     time.Time `json:"ended,omitzero"`
@@ -130,7 +135,7 @@ func (n *Nudge) Begin(now time.Time, sessionID string, epoch int64) error {
 // End applies the result of a try. A nudge that may have been typed is never
 // typed again; one that was not is tried again later.
 func (n *Nudge) End(now time.Time, r runtime.Receipt, err error) error {
-	n.Receipt, n.Changed = r.State, r.Changed
+	n.Receipt, n.Changed, n.Interrupted = r.State, r.Changed, r.Interrupted
 	return n.step(func(p *delivery.Progress) error {
 		switch {
 		case errors.Is(err, runtime.ErrSessionNotFound):
@@ -139,6 +144,9 @@ func (n *Nudge) End(now time.Time, r runtime.Receipt, err error) error {
 			return p.GiveUp(now, fmt.Sprintf("it may have been typed: %v", err))
 		case r.State == runtime.Submitted, r.State == runtime.Unverified:
 			return p.Deliver(now, r.Detail)
+		case n.Interrupt && r.State == runtime.Blocked:
+			n.Blocker = r.By
+			return p.GiveUp(now, r.Detail)
 		case r.State == runtime.Blocked, r.State == runtime.Refused:
 			return p.Retry(nudgePolicy, now, joinDetail(string(r.State)+" "+r.By, r.Detail))
 		}

@@ -56,8 +56,10 @@ type Record struct {
 	Total    int         `json:"total"`              // restarts after deaths since the agent was cleared
 	Tries    int         `json:"tries,omitempty"`    // quarantined: tries so far
 	RetryAt  time.Time   `json:"retryAt,omitzero"`   // quarantined or put off: no start before this
+	Hold     int64       `json:"hold,omitempty"`     // quarantined: no wait until RetryAt is longer (nanoseconds); 0: maxBackOff
 	PutOff   int         `json:"putOff,omitempty"`   // consecutive starts that the backend failed
 	Unsure   bool        `json:"unsure,omitempty"`   // the backend failed the newest start; a session may exist
+	Boot     string      `json:"boot,omitempty"`     // of the machine that the newest incarnation was started on; "" if unknown
 	Crashed  bool        `json:"crashed,omitempty"`  // the last incarnation died unexpectedly
 	Open     bool        `json:"open,omitempty"`     // started or starting, and no end seen
 	CoreHash string      `json:"coreHash,omitempty"` // the config that Tries and Restarts count for
@@ -67,6 +69,11 @@ type Record struct {
 	Suspended   bool `json:"suspended,omitempty"` // a person suspended it
 	IdleStopped bool `json:"asleep,omitempty"`    // stopped because it was idle
 	Drained     bool `json:"drained,omitempty"`   // asked to end by itself and to stay down
+
+	// Ending is why a stop began whose outcome is not known yet, and EndingAt when: the
+	// controller or the way to the backend may be lost before it is.
+	Ending   string    `json:"ending,omitempty"`
+	EndingAt time.Time `json:"endingAt,omitzero"`
 
 	Job Job `json:"job,omitzero"` // of a one_shot
 }
@@ -94,6 +101,9 @@ func (r *Record) Quarantined() bool { return r.Tries > 0 }
 type Budget struct {
 	Max    int           // 0 = no limit
 	Window time.Duration // within this
+	// Prompts: a start gives the agent its prompt again, which is a turn that costs money.
+	// Then Max bounds the tries of a quarantined agent, too.
+	Prompts bool
 }
 
 // The back-off between tries of a quarantined agent.
@@ -118,14 +128,24 @@ func (r *Record) Died(now time.Time, b Budget) {
 	}
 	r.Restarts = kept
 	if b.Max <= 0 || len(r.Restarts) < b.Max {
-		r.Tries, r.RetryAt = 0, time.Time{}
+		r.Tries, r.RetryAt, r.Hold = 0, time.Time{}, 0
 		return
 	}
 	r.Tries++
-	r.RetryAt = now.Add(backOff(r.Tries))
+	r.RetryAt, r.Hold = now.Add(backOff(r.Tries)), 0
+	if free := r.Restarts[len(r.Restarts)-b.Max].Add(b.Window); b.Prompts && free.After(r.RetryAt) {
+		r.RetryAt, r.Hold = free, int64(b.Window)
+	}
 	if over := len(r.Restarts) - b.Max; over > 0 { // Max of them are enough
 		r.Restarts = append(r.Restarts[:0], r.Restarts[over:]...)
 	}
+}
+
+// Disrupted records that the backend ended the agent, as an eviction does. The agent may
+// restart at once, which does not count against the restart budget.
+func (r *Record) Disrupted() {
+	r.Crashed, r.PutOff, r.Unsure = false, 0, false
+	r.RetryAt = time.Time{}
 }
 
 // BackendFailed records that the backend failed a start, or a query after one.
@@ -134,6 +154,14 @@ func (r *Record) BackendFailed(now time.Time) {
 	r.PutOff++
 	r.Unsure = true
 	r.RetryAt = now.Add(backOff(r.PutOff))
+}
+
+// BackendReturned allows a start that was put off at once. If that fails too, the back-off
+// grows from its beginning.
+func (r *Record) BackendReturned(now time.Time) {
+	if r.PutOff > 0 {
+		r.PutOff, r.RetryAt = 1, now
+	}
 }
 
 // backOff is 1 s for the first try, doubling to 1 min.
@@ -151,7 +179,7 @@ func backOff(try int) time.Duration {
 // A wait longer than any back-off means that the clock was set back: no wait.
 func (r *Record) MayStart(now time.Time) (ok bool, at time.Time) {
 	wait := r.RetryAt.Sub(now)
-	if r.RetryAt.IsZero() || wait <= 0 || wait > maxBackOff {
+	if r.RetryAt.IsZero() || wait <= 0 || wait > max(maxBackOff, time.Duration(r.Hold)) {
 		return true, time.Time{}
 	}
 	return false, r.RetryAt
@@ -176,7 +204,7 @@ const finishedText = "ended with exit status 0 after its prompt and never waited
 
 // Clear forgets failures, as a restart by a person or a config change does.
 func (r *Record) Clear() {
-	r.Restarts, r.Tries, r.RetryAt, r.Total, r.PutOff = nil, 0, time.Time{}, 0, 0
+	r.Restarts, r.Tries, r.RetryAt, r.Hold, r.Total, r.PutOff = nil, 0, time.Time{}, 0, 0, 0
 	r.LastError, r.LastHint, r.LastScreen = "", "", ""
 	r.Job, r.Crashed, r.Finished, r.NeedsLogin = Job{}, false, false, false
 }

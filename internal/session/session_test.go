@@ -68,6 +68,37 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// TestBudgetOfPrompts: an agent that gets its prompt at each start is never started more
+// often than the budget allows, quarantined or not.
+func TestBudgetOfPrompts(t *testing.T) {
+	b := Budget{Max: 3, Window: time.Hour, Prompts: true}
+	var r Record
+	var starts []time.Time
+	for now := noon; now.Before(noon.Add(24 * time.Hour)); now = now.Add(time.Minute) { // it dies within a minute
+		r.Died(now, b)
+		if ok, at := r.MayStart(now); !ok {
+			now = at
+		}
+		r.Restarted(now)
+		starts = append(starts, now)
+	}
+	for i := b.Max; i < len(starts); i++ {
+		if d := starts[i].Sub(starts[i-b.Max]); d < b.Window {
+			t.Fatalf("%d restarts within %v", b.Max+1, d)
+		}
+	}
+	if len(starts) < 60 {
+		t.Errorf("only %d restarts in a day", len(starts))
+	}
+	if ok, _ := r.MayStart(starts[0].Add(-24 * time.Hour)); !ok {
+		t.Error("a wait of a day after the clock was set back")
+	}
+	r.Clear()
+	if ok, _ := r.MayStart(noon); !ok || r.Hold != 0 {
+		t.Errorf("cleared: %+v", r)
+	}
+}
+
 func TestBudgetWithoutLimitAndWithClockJumps(t *testing.T) {
 	var free Record
 	for range 100 {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -24,6 +25,27 @@ func TestUnquote(t *testing.T) {
 	for _, s := range []string{"", "'", "a", "'a", "'a'b'", "'a' 'b'"} {
 		if got, ok := Unquote(s); ok {
 			t.Errorf("%s gives %q", s, got)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		"agent":                         {"agent"},
+		"exec /bin/agent  --x=1 -":      {"/bin/agent", "--x=1", "-"},
+		`agent 'it'\''s one' \$HOME é^`: {"agent", "it's one", "$HOME", "é^"},
+		"agent ''":                      {"agent", ""},
+		"exec":                          {"exec"},
+	} {
+		if got, ok := Words(line); !ok || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", line, got, ok)
+		}
+	}
+	for _, line := range []string{
+		"", " ", "a; b", "a | b", "a $b", `a "b"`, "a *", "a > b", "a 'b", "A=1 b", "a &", "a\nb", "~/a", "a #b", "a `b`", "(a)", "a {b,c}", "! a",
+	} {
+		if got, ok := Words(line); ok {
+			t.Errorf("%q needs a shell, not %q", line, got)
 		}
 	}
 }

@@ -35,17 +35,27 @@ type Facts struct {
 	Dialogs    []rule.Dialog // the known ones
 	Reports    bool          // the program is known to report its status
 	Rules      []rule.Status // configured for this agent
+	Limits     []rule.Limit
+	Zone       *time.Location // of times on the screen; nil: time.Local
 	Started    time.Time
 	LastOutput time.Time // zero: none yet
 	LastInput  time.Time // zero: none yet
-	// HasFirst reports whether the message that the program was given on its
-	// command line is on the screen outside the composer; nil: it was given none.
-	HasFirst func() bool
+	// Opening is what the program takes up at its start; nil: nothing.
+	Opening *Opening
 	// Leader and Foreground are the names of the session's leader and of the
 	// program in the terminal's foreground ("bash"); "": unknown.
 	Leader, Foreground string
-	Ended              string // how the program ended; "" while it runs
-	EndedAt            time.Time
+	// AgentGone reports whether the agent that called a hook has ended; nil if unknown.
+	AgentGone func(Process) bool
+	Ended     string // how the program ended; "" while it runs
+	EndedAt   time.Time
+}
+
+// Opening is what a program takes up at its start, such as a message on its command line
+// or a conversation that it resumes.
+type Opening struct {
+	Name  string
+	Shown func() bool // whether it is on the screen, outside the composer
 }
 
 // Detector determines what the program on one terminal is doing. The zero value
@@ -69,23 +79,28 @@ type Detector struct {
 	// sight.
 	asksSince    time.Time
 	titleIdle    time.Time // when the title began to say idle; zero: it does not
-	firstTaken   bool      // the message of the command line has been taken, or is given up
+	titleChanged time.Time // when the title changed last
+	questionSeen time.Time // when a question was on the screen last
+	firstTaken   bool      // the opening has been taken up, or is given up
 	firstIdle    time.Time // when the wait for it began although the program looks idle
 	previous     Finding   // the last answer, for Since
 	asked        *Pending
 	missingSince time.Time // when the last answer's question went out of sight; zero: it is visible
 	holding      bool      // it is still in force
+	unsaved      bool      // Detect changed what Save returns
 }
 
 // display is the content of the screen.
 type display struct {
-	found   rule.Found
-	open    bool // found is a menu, or a question on the cursor's line
-	hint    bool // a line explains a menu's keys
-	pending Pending
-	ready   string // the line with the ready prefix; "": none
-	rule    match  // of all rules
-	still   match  // of rules that need no movement
+	found     rule.Found
+	open      bool // found is a menu, or a question on the cursor's line
+	hint      bool // a line explains a menu's keys
+	pending   Pending
+	ready     string      // the line with the ready prefix; "": none
+	rule      match       // of all rules
+	still     match       // of rules that need no movement
+	limit     *rule.Limit // the rule of a message about a limit; nil: there is none
+	limitText string
 	// ruleLine is the line of the rule last believed.
 	ruleLine string
 }
@@ -101,6 +116,10 @@ type match struct {
 // Event applies an event of the terminal. changed means that Save's result has
 // changed.
 func (d *Detector) Event(e vt.Event, now time.Time) (changed bool) {
+	if e.Kind == vt.EventTitle {
+		d.titleChanged = now
+		return false
+	}
 	if d.Nonce != "" {
 		return d.s.trusted(e, d.Nonce, now)
 	}
@@ -119,15 +138,21 @@ func (d *Detector) Marked() bool { return d.s.Shell != "" }
 // news. changed means that Save's result has changed.
 func (d *Detector) See(now time.Time) (changed bool) {
 	isNews := func(r record) bool { return (r.State == Done || r.News) && r.Since.After(d.s.Seen) }
-	if !slices.ContainsFunc(d.s.Records, isNews) && (d.previous.State != Done || !d.previous.Since.After(d.s.Seen)) {
+	if !slices.ContainsFunc(d.s.Records, isNews) && !isNews(d.s.Told.record) && (d.previous.State != Done || !d.previous.Since.After(d.s.Seen)) {
 		return false
 	}
 	d.s.Seen = now
 	return true
 }
 
+// Unsaved reports whether Detect has changed Save's result since the last Save.
+func (d *Detector) Unsaved() bool { return d.unsaved }
+
 // Save returns the state that the screen does not show, for Load.
-func (d *Detector) Save() ([]byte, error) { return d.s.save() }
+func (d *Detector) Save() ([]byte, error) {
+	d.unsaved = false
+	return d.s.save()
+}
 
 // Load restores what Save returned, in another process.
 func (d *Detector) Load(b []byte) error { return d.s.load(b) }
@@ -147,27 +172,12 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 			again = at
 		}
 	}
+	seen := d.screen(f, now, soon)
 	all := []Finding{
-		d.dialog(f), d.report(now, soon), d.progress(), d.prompt(f, now, soon),
-		title(t.Title(), f, now, soon), d.screen(f, now, soon), d.ready(f, now, soon), d.command(f),
+		d.dialog(f), d.report(now, soon), d.told(f, seen, now, soon), d.progress(), d.prompt(f, now, soon),
+		title(t.Title(), f, now, soon), seen, d.ready(f, now, soon), d.command(f),
 	}
-	best := Finding{State: Unknown, Evidence: "no evidence of its state"}
-	for _, x := range all {
-		if x.State != "" {
-			best = x
-			break
-		}
-	}
-	if seen := all[5]; seen.State == Blocked && best.Source != FromDialog && !best.Since.After(seen.Since) {
-		best = seen // a visible blocker overrides an older claim
-	}
-	if best.Source == FromDialog && all[1].State != "" && all[1].State != Blocked && all[1].Since.After(best.Since.Add(sameTime)) {
-		best = all[1] // a claim made long after the question appeared
-	}
-	if all[3].State != "" && best.Source == FromReport && all[3].Since.After(best.Since.Add(sameTime)) {
-		best = all[3] // a shell's prompt that appeared after an old claim
-	}
-	best = d.hold(d.first(best, f, now, soon), now, soon)
+	best, limit := d.limited(d.hold(d.first(strongest(all, seen), f, now, soon), now, soon), f, now, soon)
 	if best.Since.IsZero() { // sources without a time of their own
 		best.Since = latest(f.Started, f.LastOutput)
 		if best.State == d.previous.State && best.Source == d.previous.Source {
@@ -181,15 +191,56 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 	pending := d.asked
 	if !d.holding {
 		pending = nil
-		if best.State == Blocked {
+		if best.State == Blocked && best.Source != FromLimit {
 			pending = d.pending(best)
 		}
 	}
 	d.asked = pending
 	return Activity{
 		State: best.State, Kind: best.Kind, Source: best.Source, Evidence: best.Evidence, Since: best.Since,
-		Pending: pending, Sources: all,
+		Pending: pending, Message: d.message(best.State), Limit: limit, Background: d.s.background(), Sources: all,
 	}, again
+}
+
+// strongest returns the finding that counts. all begins with those of the question, the
+// program's report, the hooks, the progress and the prompt; seen is that of the screen.
+func strongest(all []Finding, seen Finding) Finding {
+	question, exact, prompt := all[0], all[1], all[4]
+	if told := all[2]; exact.State == "" || told.State != "" && overtakes(told, exact) {
+		exact = told
+	}
+	best := Finding{State: Unknown, Evidence: "no evidence of its state"}
+	if i := slices.IndexFunc(all, func(x Finding) bool { return x.State != "" }); i >= 0 {
+		best = all[i]
+	}
+	if best.Source == FromReport {
+		best = exact // the newest one
+	}
+	if seen.State == Blocked && best.Source != FromDialog && !best.Since.After(seen.Since) {
+		best = seen // a visible blocker overrides an older claim
+	}
+	if best.Source == FromDialog && exact.State != "" && exact.State != Blocked && exact.Since.After(question.Since.Add(sameTime)) {
+		best = exact // a claim made long after the question appeared
+	}
+	if prompt.State != "" && best.Source == exact.Source && prompt.Since.After(best.Since.Add(sameTime)) {
+		best = prompt // a shell's prompt that appeared after an old claim
+	}
+	return best
+}
+
+// overtakes reports whether a hook counts instead of the program's report: that is old, and
+// of no turn that goes on. An agent calls its hook of the end before the turn has ended.
+func overtakes(told, report Finding) bool {
+	underWay := report.State == Working || report.State == Blocked
+	return !underWay && told.State != report.State && told.Since.After(report.Since.Add(sameTime))
+}
+
+// message is the last message of an agent whose turn has ended, if a hook had it.
+func (d *Detector) message(state string) string {
+	if r := &d.s.Told; r.Msg != "" && (state == Done || state == Idle) && (r.State == Done || r.News) {
+		return r.Msg
+	}
+	return ""
 }
 
 // hold keeps a question in force for a moment when it vanishes and nothing
@@ -249,7 +300,11 @@ func (d *Detector) readScreen(t *vt.Terminal, f Facts) {
 			l.ready = strings.TrimSpace(view.Lines[at])
 		}
 	}
-	d.rules(rule.View{Screen: screen, Line: t.Line(cursor.Row), Title: t.Title(), Composer: view.Composer(at)}, f)
+	v := rule.View{Screen: screen, Line: t.Line(cursor.Row), Title: t.Title(), Composer: view.Composer(at)}
+	d.rules(v, f)
+	if len(f.Limits) > 0 {
+		l.limit, l.limitText = rule.FindLimit(v, f.Ready, f.Limits)
+	}
 }
 
 // rules finds the status rules that hold. A rule about work may also match the

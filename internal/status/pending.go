@@ -21,6 +21,9 @@ func (d *Detector) pending(x Finding) *Pending {
 	if x.Source == FromScreen {
 		return &Pending{Kind: x.Kind, Prompt: d.display.ruleLine, Selected: -1, ID: fingerprint(x.Source, x.Kind, d.display.ruleLine)}
 	}
+	if x.Source == FromHook {
+		return d.toldPending(x)
+	}
 	return d.reportPending(x)
 }
 

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,17 +22,19 @@ const (
 )
 
 // signals is what the program sent to its terminal: records of OSC 7501 (least
-// recently updated first), OSC 133 marks, OSC 9;4 progress.
+// recently updated first), OSC 133 marks, OSC 9;4 progress. Told is what came otherwise.
 type signals struct {
-	Records    []record  `json:"records,omitempty"`
-	Shell      string    `json:"shell,omitempty"` // "": none received, or the command ended
-	ShellSince time.Time `json:"shellSince,omitzero"`
-	ShellHeld  bool      `json:"shellHeld,omitempty"` // a command ran before the prompt
-	Busy       bool      `json:"busy,omitempty"`      // progress is shown
-	Percent    int       `json:"percent,omitempty"`
-	BusySince  time.Time `json:"busySince,omitzero"`
-	Seen       time.Time `json:"seen,omitzero"`     // earlier results are not news
-	Refused    string    `json:"refused,omitempty"` // last report of another program that was rejected
+	Records    []record   `json:"records,omitempty"`
+	Shell      string     `json:"shell,omitempty"` // "": none received, or the command ended
+	ShellSince time.Time  `json:"shellSince,omitzero"`
+	ShellHeld  bool       `json:"shellHeld,omitempty"` // a command ran before the prompt
+	Busy       bool       `json:"busy,omitempty"`      // progress is shown
+	Percent    int        `json:"percent,omitempty"`
+	BusySince  time.Time  `json:"busySince,omitzero"`
+	Seen       time.Time  `json:"seen,omitzero"`     // earlier results are not news
+	Limit      *seenLimit `json:"limit,omitempty"`   // the message of a limit on the screen
+	Refused    string     `json:"refused,omitempty"` // last report of another program that was rejected
+	Told       told       `json:"told,omitzero"`
 }
 
 // apply applies an event and reports whether anything changed. group returns
@@ -52,7 +55,7 @@ func (s *signals) apply(e vt.Event, now time.Time, group func() int) bool {
 		s.Busy, s.Percent, s.BusySince = busy, e.Percent, now
 		return true
 	case vt.EventReset:
-		*s = signals{}
+		*s = signals{Told: s.Told} // the terminal is reset, not the agent
 		return true
 	}
 	return false
@@ -80,14 +83,7 @@ func (s *signals) put(r record, now time.Time) {
 	}
 	r.Since = now
 	if i := slices.IndexFunc(s.Records, func(old record) bool { return old.ID == r.ID }); i >= 0 {
-		old := s.Records[i]
-		r.Held = r.State == Idle && old.State == Working
-		if old.State == r.State && old.Kind == r.Kind {
-			r.Since, r.Held = old.Since, old.Held
-		}
-		if r.State == Idle && (old.State == Done || old.News) {
-			r.News, r.Since = true, old.Since
-		}
+		r.follow(&s.Records[i])
 		s.Records = slices.Delete(s.Records, i, i+1)
 	} else if len(s.Records) >= maxRecords {
 		s.Records = slices.Delete(s.Records, 0, 1)
@@ -188,4 +184,15 @@ func (s *signals) reported() (record, bool) {
 		}
 	}
 	return best, found
+}
+
+// background returns the parts of the program that it reports as working beside itself.
+func (s *signals) background() (list []Work) {
+	itself := slices.ContainsFunc(s.Records, func(r record) bool { return r.ID == "" })
+	for _, r := range s.Records {
+		if itself && r.ID != "" && r.State == Working {
+			list = append(list, Work{ID: r.ID, Text: cmp.Or(r.Title, r.Msg), Since: r.Since})
+		}
+	}
+	return list
 }

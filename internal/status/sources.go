@@ -28,8 +28,11 @@ func (d *Detector) dialog(f Facts) Finding {
 	if d.previous.State == Blocked && d.previous.Source == FromDialog && d.previous.Evidence == x.Evidence {
 		x.Since = d.previous.Since
 	}
-	if r, ok := d.s.reported(); ok && r.State == Blocked && r.Kind != "" && p.Dialog == "" {
-		x.Kind = r.Kind
+	r, _ := d.s.reported()
+	for _, r := range []record{d.s.Told.record, r} {
+		if r.State == Blocked && r.Kind != "" && p.Dialog == "" {
+			x.Kind = r.Kind
+		}
 	}
 	return x
 }
@@ -78,7 +81,7 @@ func (d *Detector) prompt(f Facts, now time.Time, soon func(time.Time)) Finding 
 	if d.s.Shell != shellPrompt {
 		return Finding{Source: FromPrompt, Evidence: "no shell prompt is marked as open"}
 	}
-	if f.Foreground != "" && !isShell(f.Foreground) {
+	if f.Foreground != "" && !IsShell(f.Foreground) {
 		return Finding{Source: FromPrompt, Evidence: fmt.Sprintf("a prompt is marked, but %q in the foreground is not a shell", f.Foreground)}
 	}
 	x := Finding{Source: FromPrompt, State: Idle, Since: d.s.ShellSince, Evidence: "a shell's prompt is open"}
@@ -95,7 +98,7 @@ func (d *Detector) command(f Facts) Finding {
 	if d.s.Shell != shellCommand {
 		return Finding{Source: FromCommand, Evidence: "no shell command is marked as running"}
 	}
-	if f.Leader != "" && !isShell(f.Leader) && !isShell(f.Foreground) {
+	if f.Leader != "" && !IsShell(f.Leader) && !IsShell(f.Foreground) {
 		return Finding{Source: FromCommand, Evidence: fmt.Sprintf("a command is marked, but %q is not a shell", f.Leader)}
 	}
 	return Finding{Source: FromCommand, State: Working, Since: d.s.ShellSince, Evidence: "a shell runs a command"}
@@ -241,4 +244,5 @@ var shells = []string{
 	"rzsh", "sh", "tcsh", "xonsh", "yash", "ysh", "zsh",
 }
 
-func isShell(program string) bool { return slices.Contains(shells, strings.TrimPrefix(program, "-")) }
+// IsShell reports whether a program, by the name of its process, is a shell.
+func IsShell(program string) bool { return slices.Contains(shells, strings.TrimPrefix(program, "-")) }

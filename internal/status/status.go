@@ -39,12 +39,14 @@ const (
 	FromProcess  = "process"  // the program has ended
 	FromDialog   = "dialog"   // a question on the screen
 	FromReport   = "osc7501"  // the program's own report
+	FromHook     = "hook"     // what a program said by gc report, such as a hook of the agent
 	FromProgress = "progress" // OSC 9;4
 	FromPrompt   = "prompt"   // OSC 133: a shell's prompt
 	FromTitle    = "title"    // a spinner in the window title
 	FromScreen   = "screen"   // a configured status rule matches the screen
 	FromReady    = "ready"    // the ready prefix on the cursor's line
 	FromCommand  = "command"  // OSC 133: a shell is running a command
+	FromLimit    = "limit"    // a message on the screen about a limit of the provider
 )
 
 // Activity is what an agent is doing, with the source and its evidence.
@@ -55,7 +57,18 @@ type Activity struct {
 	Evidence string    `json:"evidence,omitempty"` // one line
 	Since    time.Time `json:"since,omitzero"`
 	Pending  *Pending  `json:"pending,omitempty"`
-	Sources  []Finding `json:"sources,omitempty"` // every source, strongest first
+	Message  string    `json:"message,omitempty"` // the last message of the turn that ended, if a hook had it
+	// Background is what runs beside the turn, also while the program is idle.
+	Background []Work    `json:"background,omitempty"`
+	Limit      *Limit    `json:"limit,omitempty"`   // nil: it shows none
+	Sources    []Finding `json:"sources,omitempty"` // every source, strongest first
+}
+
+// Work is something that runs in the background of a program.
+type Work struct {
+	ID    string    `json:"id"`             // of a background command of gc; else the program's own
+	Text  string    `json:"text,omitempty"` // its command, or what the program calls it
+	Since time.Time `json:"since,omitzero"`
 }
 
 // TakesMessages reports whether a message typed now begins a turn: the program

@@ -73,7 +73,7 @@ func TestNothingIsUnknown(t *testing.T) {
 	r.write("compiling…\r\n> ")
 	r.pass(time.Hour)
 	a, _ := r.is("unknown")
-	if !a.Since.Equal(r.f.LastOutput) || len(a.Sources) != 8 {
+	if !a.Since.Equal(r.f.LastOutput) || len(a.Sources) != 9 {
 		t.Fatalf("%+v", a)
 	}
 }
@@ -238,7 +238,7 @@ func TestReadyPrefixBeforeTheFirstReport(t *testing.T) {
 func TestFirstMessage(t *testing.T) {
 	idle := func(t *testing.T) (*rig, *bool) {
 		r, shown := newRig(t), false
-		r.f.Ready, r.f.HasFirst = "> ", func() bool { return shown }
+		r.f.Ready, r.f.Opening = "> ", &status.Opening{Name: "the message of its command line", Shown: func() bool { return shown }}
 		r.write("> ")
 		r.pass(2 * time.Second)
 		a, again := r.is("unknown")
@@ -269,7 +269,7 @@ func TestFirstMessage(t *testing.T) {
 	})
 	t.Run("started long ago", func(t *testing.T) {
 		r := newRig(t)
-		r.f.Ready, r.f.HasFirst = "> ", func() bool { return false }
+		r.f.Ready, r.f.Opening = "> ", &status.Opening{Shown: func() bool { return false }}
 		r.write("> ")
 		r.pass(time.Minute)
 		r.is("idle")
@@ -708,8 +708,8 @@ func TestMarksOfNoShell(t *testing.T) {
 	r.f.Leader, r.f.Foreground = "pi", "pi"
 	r.write("\x1b]133;A\x1b\\\x1b]133;B\x1b\\")
 	a, _ := r.is("unknown")
-	if !strings.Contains(a.Sources[3].Evidence, `"pi" in the foreground is not a shell`) {
-		t.Fatalf("%+v", a.Sources[3])
+	if !strings.Contains(a.Sources[4].Evidence, `"pi" in the foreground is not a shell`) {
+		t.Fatalf("%+v", a.Sources[4])
 	}
 	r.write("\x1b]133;C\x1b\\")
 	r.is("unknown")

@@ -60,6 +60,9 @@ type Survey struct {
 func Inspect(c *config.City) (Survey, error) {
 	s := &surveyor{city: c, Survey: Survey{City: c.Dir, Files: map[string]string{}}}
 	s.hosts()
+	if c.Notify.Command != "" {
+		s.says("notify", c.Notify.Command)
+	}
 	for i := range c.Agents {
 		r, err := c.Resolve(&c.Agents[i])
 		if err != nil {
@@ -123,9 +126,11 @@ func (s *surveyor) agent(r *config.Resolved) {
 		s.programs(r, r.Command)
 	}
 	ofCity := !strings.HasPrefix(r.Origins["acp_command"].Source, "preset ")
-	if r.ACPCommand != "" && (ofCity || r.Session == config.HostACP || r.Session == "hybrid") {
+	if r.ACPCommand != "" && (ofCity || config.IsACP(r.Session) || r.Session == config.HostHybrid) {
 		s.says(about+", over acp", r.ACPCommand)
-		s.programs(r, r.ACPCommand)
+		if !far {
+			s.programs(r, r.ACPCommand)
+		}
 	}
 	s.servers(r, about)
 	if r.Session != s.city.Session.Provider {
@@ -282,19 +287,21 @@ func (s *surveyor) check(path string) {
 func written(c *config.City) ([]byte, error) {
 	clone := *c
 	clone.Dir, clone.File, clone.Where = "", "", config.Where{}
-	clone.API, clone.StatusRules = config.API{}, nil
+	clone.API, clone.StatusRules, clone.LimitRules = config.API{}, nil, nil
 	clone.Daemon = config.Daemon{InheritEnv: c.Daemon.InheritEnv}
+	clone.Notify = config.Notify{Command: c.Notify.Command}
 	clone.Workspace.Name, clone.Workspace.SessionTemplate, clone.Workspace.Suspended = "", "", false
 	clone.Session.Size, clone.Session.DetachKeys = config.Size{}, ""
 	clone.Session.ScrollbackLines, clone.Session.ScrollbackBytes = 0, 0
 	clone.Session.SetupTimeout, clone.Session.StartupTimeout = 0, 0
 	clone.Session.ACP.HandshakeTimeout, clone.Session.ACP.AskTimeout = 0, 0
+	clone.AgentDefaults.Care = config.Care{}
 	clone.Agents = slices.Clone(c.Agents)
 	for i := range clone.Agents {
 		a := &clone.Agents[i]
 		a.Description, a.Suspended, a.DependsOn, a.IdleTimeout, a.Attach = "", false, nil, 0, nil
 		a.ReadyPromptPrefix, a.ReadyDelayMS, a.ProcessNames = "", 0, nil
-		a.ReportsStatus, a.InterruptKeys = false, nil
+		a.ReportsStatus, a.InterruptKeys, a.Care = false, nil, config.Care{}
 	}
 	b, err := json.Marshal(clone)
 	var tree any

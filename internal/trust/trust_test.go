@@ -49,6 +49,7 @@ func TestWhatAsksAgain(t *testing.T) {
 		"its program": {file("tools/db", "other"), true},
 		"ask timeout": {toml("5m", "6m"), false},
 		"other file":  {file("README", "new"), false},
+		"notify":      {toml("[workspace]", "[notify]\ncommand = \"say\"\n[workspace]"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, state := t.TempDir(), t.TempDir()

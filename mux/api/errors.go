@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/mux/keys"
@@ -21,6 +22,7 @@ var (
 	ErrExists    = errors.New("session already exists")
 	ErrBusy      = errors.New("sessions are running")
 	ErrExited    = errors.New("the session has exited")
+	ErrActive    = errors.New("the session was active meanwhile")
 	ErrBadName   = errors.New("bad session name")
 	ErrWorkDir   = errors.New("bad work dir")
 	ErrSpawn     = errors.New("the program cannot be started")
@@ -42,9 +44,15 @@ var (
 	ErrNotServed = errors.New("the program does not serve its control socket")
 	ErrVersion   = errors.New("the mux server is another version of gc, which does not support this")
 	ErrNested    = errors.New("a session cannot show itself")
+	ErrNotInside = errors.New("not inside a session of this mux server")
 	ErrOutbox    = errors.New("the outbox is full")
 	ErrReused    = errors.New("another message has this id")
+	ErrCityAway  = errors.New("the city is not connected to this machine")
+	ErrNoAnswer  = errors.New("the city did not answer in time")
 )
+
+// HintTerminals is the next step after ErrTerminals.
+const HintTerminals = "end some sessions there, or raise the limit: kernel.pty.max (sysctl), or max= of /dev/pts in a container"
 
 // ErrFrozen means that a server exists but does not answer: it is stopped, or hangs.
 // It is an ErrUnreachable; retrying at once is useless.
@@ -73,6 +81,7 @@ var Codes = []struct {
 	{"exists", 409, ErrExists},
 	{"busy", 409, ErrBusy},
 	{"exited", 409, ErrExited},
+	{"active", 409, ErrActive},
 	{"bad_name", 400, ErrBadName},
 	{"work_dir", 400, ErrWorkDir},
 	{"keeper_frozen", 503, ErrKeeperFrozen},
@@ -92,11 +101,15 @@ var Codes = []struct {
 	{"limit", 429, ErrLimit},
 	{"question", 409, ErrQuestion},
 	{"nested", 409, ErrNested},
+	{"not_inside", 403, ErrNotInside},
 	{"no_message", 404, ErrNoMessage},
 	{"no_control", 409, ErrNoControl},
 	{"not_served", 503, ErrNotServed},
 	{"outbox_full", 507, ErrOutbox},
 	{"reused", 409, ErrReused},
+	{"no_space", 507, syscall.ENOSPC},
+	{"city_away", 503, ErrCityAway},
+	{"no_answer", 504, ErrNoAnswer},
 	{"request", 400, ErrRequest},
 }
 

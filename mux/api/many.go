@@ -3,15 +3,19 @@ package api
 import (
 	"time"
 
+	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
 )
 
 // Activity is what the program of a session is doing, Pending a question that it asks,
-// and Finding the report of one source of evidence.
+// Finding the report of one source of
+// evidence, and Work something in its background.
 type (
 	Activity = status.Activity
 	Pending  = status.Pending
 	Finding  = status.Finding
+	Work     = status.Work
 )
 
 // States of an [Activity].
@@ -19,6 +23,7 @@ const (
 	ActivityIdle    = status.Idle
 	ActivityWorking = status.Working
 	ActivityBlocked = status.Blocked
+	ActivityStuck   = rule.StateStuck
 	ActivityDone    = status.Done
 	ActivityError   = status.Error
 	ActivityExited  = status.Exited
@@ -34,6 +39,23 @@ type SessionActivity struct {
 	Attached   int       `json:"attached"`
 }
 
+// ReportRequest says what the agent of a session is doing. Its sender runs in that session,
+// as the process tree proves.
+type ReportRequest struct {
+	State   string       `json:"state"`             // idle, working, blocked, done, error, or clear: the last report counts no longer
+	Kind    string       `json:"kind,omitempty"`    // of blocked: permission, question (the default) or auth
+	Message string       `json:"message,omitempty"` // for a person; 2 KiB are kept, as one line
+	Hook    string       `json:"hook,omitempty"`    // the agent's hook that made it, such as "claude Stop"
+	Age     clock.Millis `json:"ageMs,omitzero"`    // how long ago it was made
+}
+
+// ReportResult is what became of a report.
+type ReportResult struct {
+	Session string `json:"session"`           // name
+	SID     string `json:"sessionId"`         // of the incarnation
+	Ignored string `json:"ignored,omitempty"` // why it does not count; "" if it does
+}
+
 // AliveRequest asks whether a process with one of the names lives in a session.
 type AliveRequest struct {
 	Name  string   `json:"name"`
@@ -44,6 +66,11 @@ type AliveRequest struct {
 type RespondRequest struct {
 	ID     string `json:"requestId,omitempty"` // of the question; empty: the current one
 	Action string `json:"action"`              // the whole label of an option
+	Text   string `json:"text,omitempty"`      // Control only: instead of Action, for a question that takes text
+
+	// AnswerID makes the request repeatable, for Control only: an answer whose id was
+	// carried out is not given again.
+	AnswerID string `json:"answerId,omitempty"`
 }
 
 // Claim is a message about ended commands for its claimer to type. Batch is "" if
@@ -59,6 +86,9 @@ type PeekList struct {
 	Requests []PeekRequest `json:"requests,omitempty"`
 	Keep     bool          `json:"keep,omitempty"`  // reply with a token, for a list of at most 1024
 	Watch    string        `json:"watch,omitempty"` // the token of a list, instead of Requests
+	// Wait is how long the server waits, in ns, for something new in Requests, which all
+	// have IfRevision. An older server does not wait.
+	Wait time.Duration `json:"wait,omitempty"`
 }
 
 // PeekReply is the reply to a PeekList.

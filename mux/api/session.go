@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/outcome"
 	"gascity.dev/gc/internal/process"
 	"gascity.dev/gc/internal/rule"
@@ -48,6 +49,7 @@ type CreateRequest struct {
 	ReadyPrefix string `json:"readyPrefix,omitempty"` // the start of the program's prompt; evidence of idleness
 
 	StatusRules []StatusRule `json:"statusRules,omitempty"` // at most 100: which screens mean which status of the program
+	LimitRules  []LimitRule  `json:"limitRules,omitempty"`  // at most 100: which messages mean that its provider limits it
 	Composer    Composer     `json:"composer,omitzero"`     // what the program makes of typed text; for every nudge
 
 	// FirstMessage is the program's first task, given on its command line; "" if none.
@@ -55,6 +57,9 @@ type CreateRequest struct {
 	FirstMessage  string   `json:"firstMessage,omitempty"`
 	ReportsStatus bool     `json:"reportsStatus,omitempty"` // it reports its status (OSC 7501): until it has, or for a while has not, its prompt alone does not mean idle
 	InterruptKeys []string `json:"interruptKeys,omitempty"` // names of the keys that an interrupt presses in order; empty: Ctrl-C
+	// StuckAfter: a program that claims to work is stuck when for so long nothing has moved:
+	// its screen, its processes, their CPU time and network. 0: never.
+	StuckAfter clock.Millis `json:"stuckAfter,omitzero"`
 
 	// Control: the program serves a control socket (package internal/acp/control) at the
 	// path in GC_CONTROL_SOCKET. Messages, questions and interrupts go through it, and
@@ -67,6 +72,9 @@ type Composer = rule.Composer
 
 // StatusRule says which screen means which status.
 type StatusRule = rule.Status
+
+// LimitRule says which message means that the program's provider limits it.
+type LimitRule = rule.Limit
 
 // createWire is CreateRequest in JSON; strings that are not UTF-8 are in base64.
 type createWire struct {
@@ -247,7 +255,18 @@ type NudgeRequest struct {
 	Timeout time.Duration `json:"timeout,omitempty"` // for a dialog or a draft to go away, in ns; 0: 30 s
 	Raw     bool          `json:"raw,omitempty"`     // type it unchanged, even if it is a command to the program
 	Now     bool          `json:"now,omitempty"`     // Control only: do not wait for the end of a turn
+	Blocks  []Block       `json:"blocks,omitempty"`  // Control only: the message, instead of Text
 	By      *Actor        `json:"-"`                 // set by the server
+
+	// Interrupt ends the turn that runs before the message is delivered; a request of its
+	// own, so that an older server refuses it.
+	Interrupt bool `json:"-"`
+}
+
+// Block is one part of a message: text, or a file.
+type Block struct {
+	Text string `json:"text,omitempty"`
+	Path string `json:"path,omitempty"` // absolute, on the session's machine
 }
 
 // States of a [Receipt].
@@ -267,6 +286,13 @@ const (
 	ByStart    = "start"    // its agent is not ready yet
 )
 
+// What is known about the turn that a nudge was to interrupt.
+const (
+	InterruptEnded      = outcome.InterruptEnded
+	InterruptNone       = outcome.InterruptNone
+	InterruptUnverified = outcome.InterruptUnverified
+)
+
 // Receipt is the outcome of one nudge.
 type Receipt struct {
 	State  string `json:"state"`
@@ -277,6 +303,8 @@ type Receipt struct {
 	// text; "" if it was typed unchanged.
 	Changed string `json:"changed,omitempty"`
 	Typed   bool   // bytes of the text were written; always true when Submitted
+
+	Interrupted string `json:"interrupted,omitempty"` // NudgeRequest.Interrupt only: InterruptEnded and so on
 }
 
 // Condition is one thing to wait for. Exactly one field is set.
@@ -290,6 +318,8 @@ type Condition struct {
 	Idle    bool          `json:"idle,omitempty"`    // the program accepts a message: ActivityIdle or ActivityDone
 	Blocked bool          `json:"blocked,omitempty"` // the program is ActivityBlocked
 	Done    bool          `json:"done,omitempty"`    // the program is ActivityDone
+	Free    bool          `json:"free,omitempty"`    // as Idle, and nothing runs in the program's background
+	Stuck   bool          `json:"stuck,omitempty"`   // the program is ActivityStuck
 	Status  bool          `json:"status,omitempty"`  // the activity differs from that at the start of the wait
 	// Changed waits until the screen no longer has this revision, which a peek returned.
 	Changed *uint64 `json:"changed,omitempty"`
@@ -345,6 +375,7 @@ type Event struct {
 	Time    time.Time `json:"time"`
 	Session string    `json:"session,omitempty"` // name
 	SID     string    `json:"sessionId,omitempty"`
+	Control bool      `json:"control,omitempty"` // the session has a control socket
 	Exit    *Exit     `json:"exit,omitempty"`
 	Title   string    `json:"title,omitempty"`
 	Size    *Size     `json:"size,omitempty"`

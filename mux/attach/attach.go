@@ -58,6 +58,14 @@ type Options struct {
 	// Reconnect is how long to wait for a server that went away. 0: 10 s;
 	// negative: not at all.
 	Reconnect time.Duration
+
+	// Notices are control sequences that show nothing, such as OSC 9, for the terminal. Each
+	// is written whole, between two sequences of the session; nil for none.
+	Notices <-chan []byte
+
+	// Where is the machine of the session, for the person, if it is another one; "" is
+	// this one.
+	Where string
 }
 
 // Result is how an attachment ended.

@@ -194,6 +194,49 @@ func TestAttachResetsBeforeRepaint(t *testing.T) {
 	r.want(Detached) // otherwise it may reconnect once more while the test ends
 }
 
+// TestAttachTellsThatItWaits: a person is told that the server does not answer; what they
+// type meanwhile arrives once, and the terminal is painted anew.
+func TestAttachTellsThatItWaits(t *testing.T) {
+	s, c, p, r := attachDemo(t, nil)
+	s.stop()
+	c.drop()
+	p.Sees("no answer from the multiplexer, waiting; keys are kept; ctrl-b d detaches")
+	p.Types("x")
+	s.listen()
+	c = s.next()
+	if c.query.Has("offset") {
+		t.Errorf("it continues below the notice: %v", c.query)
+	}
+	c.paint("second screen")
+	p.Sees("second screen")
+	if got := c.input(1); got != "x" {
+		t.Errorf("the session got %q", got)
+	}
+	p.Types("\x02d")
+	r.want(Detached)
+	p.CheckRestored()
+}
+
+// TestAttachTellsOfAStall: so is one whose keys another machine does not answer.
+func TestAttachTellsOfAStall(t *testing.T) {
+	s, c, p, r := attachDemo(t, func(o *Options) { o.Where = "ssh://far" })
+	p.Types("x")
+	p.Sees("no answer from ssh://far, waiting")
+	if got := c.input(1); got != "x" { // it reads again, and answers the ping
+		t.Errorf("the session got %q", got)
+	}
+	go c.rest()
+	c = s.next()
+	if c.query.Has("offset") {
+		t.Errorf("it continues below the notice: %v", c.query)
+	}
+	c.paint("second screen")
+	p.Sees("second screen")
+	p.Types("\x02d")
+	r.want(Detached)
+	p.CheckRestored()
+}
+
 func TestAttachLost(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"not waited for": -1, "does not come back": 30 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -318,11 +361,22 @@ func TestAttachSignals(t *testing.T) {
 	}
 }
 
+// signalsArrived waits until this process has received what it sent to itself: the runtime
+// passes the signals of smaller numbers on first.
+func signalsArrived(t *testing.T) {
+	last := make(chan os.Signal, 1)
+	signal.Notify(last, unix.SIGWINCH)
+	defer signal.Stop(last)
+	persontest.SignalSelf(t, unix.SIGWINCH)
+	<-last
+}
+
 // TestAttachSignalBeforeAnswer: a signal ends the wait for a server that hangs; the
 // terminal is unchanged.
 func TestAttachSignalBeforeAnswer(t *testing.T) {
-	// A signal before or after the attachment must not end this process.
+	// A signal before or after the attachment must not end this process, nor the next test's.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM)
+	defer signalsArrived(t)
 	near, far := net.Pipe()
 	defer far.Close()
 	go io.Copy(io.Discard, far)
@@ -351,7 +405,10 @@ func TestAttachSignalBeforeAnswer(t *testing.T) {
 
 // TestAttachContinued: the process was stopped, and a shell used the terminal.
 func TestAttachContinued(t *testing.T) {
-	s, _, p, r := attachDemo(t, nil)
+	s, first, p, r := attachDemo(t, func(o *Options) { o.Resized = nil })
+	p.Resize(100, 30)
+	persontest.SignalSelf(t, unix.SIGWINCH)
+	first.resize() // so it follows signals, and does not look up what it missed
 	if err := persontest.RestoreState(p); err != nil {
 		t.Fatal(err)
 	}

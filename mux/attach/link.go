@@ -12,15 +12,17 @@ type link struct {
 	mu      sync.Mutex
 	conn    *client.AttachConn // nil between two connections
 	kept    keptInput
-	stale   bool   // another program wrote to the terminal: the next connection repaints it
+	stale   bool   // something else was written to the terminal: the next connection repaints it
 	leaving bool   // the detach keys were typed; the server may close the connection
 	rest    []byte // what was typed after them
 }
 
-func (l *link) use(conn *client.AttachConn) {
+// use notes the connection in use, and reports whether the terminal must be repainted.
+func (l *link) use(conn *client.AttachConn) (stale bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conn = conn
+	return l.stale
 }
 
 // drop breaks the connection in use; the next one paints the terminal.
@@ -32,6 +34,13 @@ func (l *link) drop() {
 	if conn != nil {
 		conn.Drop()
 	}
+}
+
+// spoil notes that the terminal shows something else than the session.
+func (l *link) spoil() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stale = true
 }
 
 // takeStale reports whether the terminal must be repainted, and clears that.

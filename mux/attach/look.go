@@ -14,11 +14,14 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// Questions are written to a person's terminal after the first paint, and again
+// Questions are written to a person's terminal before the first paint, and again
 // when its colours change: report changes of colours (mode 2031), foreground,
 // background, DA1. Every terminal answers DA1, and in order, so its answer is
 // the last. Nothing waits for the answers; the server gets each as it arrives.
 const Questions = "\x1b[?2031h\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c"
+
+// fewQuestions are those of a terminal whose colours are the session's.
+const fewQuestions = "\x1b[?2031h\x1b[c"
 
 // answerTime is how long answers may take. An attachment that ends earlier
 // reads until then; otherwise they would become input of the shell.
@@ -31,17 +34,47 @@ type hostLook struct {
 	answered   bool      // the last answer came
 	foreground string    // as OSC 10 has it
 	background string
+	notices    []byte // to be written with the next questions
+}
+
+// maxNotices bounds the notices that wait; more are dropped.
+const maxNotices = 16 << 10
+
+// notice keeps a notice for the next questions.
+func (l *hostLook) notice(b []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.notices)+len(b) <= maxNotices {
+		l.notices = append(l.notices, b...)
+	}
 }
 
 // ask sends the questions to a terminal that can answer.
 func (l *hostLook) ask(t *hostTerminal) {
-	if t.in == nil || t.out == nil {
+	if !t.answers() {
 		return
+	}
+	questions := Questions
+	if t.recolored() {
+		questions = fewQuestions
 	}
 	l.mu.Lock()
 	l.asked, l.answered = time.Now(), false
+	text := append([]byte(questions), l.notices...)
+	l.notices = nil
 	l.mu.Unlock()
-	_, _ = t.w.Write([]byte(Questions)) // the next paint reports a terminal that is gone
+	_, _ = t.w.Write(text) // the next paint reports a terminal that is gone
+}
+
+// begin asks a terminal, before anything is painted, what it is set to, and the questions.
+func (l *hostLook) begin(t *hostTerminal) {
+	if t.answers() {
+		t.mu.Lock()
+		t.written = true
+		t.mu.Unlock()
+		_, _ = t.w.Write([]byte(t.before.question())) // the first paint reports a terminal that is gone
+	}
+	l.ask(t)
 }
 
 // take notes an answer and reports whether the server should get it.
@@ -103,6 +136,9 @@ func (t *hostTerminal) cell() (width, height int) {
 
 // answer takes a reply of the person's terminal.
 func (a *attachment) answer(reply []byte) {
+	if a.screen.before.take(string(reply)) {
+		return
+	}
 	if bytes.HasPrefix(reply, []byte("\x1b[?997;")) {
 		a.sender.changed.note()
 	} else if a.look.take(reply) {

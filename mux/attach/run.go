@@ -55,6 +55,9 @@ func (a *attachment) run(conn *client.AttachConn) (Result, error) {
 	if a.o.In != nil {
 		a.start(func() { a.readKeys(input) })
 	}
+	if a.o.Notices != nil {
+		a.start(a.passNotices)
+	}
 	for {
 		end := a.serve(conn)
 		if end.lost != nil && a.link.isLeaving() {
@@ -72,10 +75,28 @@ func (a *attachment) run(conn *client.AttachConn) (Result, error) {
 	}
 }
 
+// passNotices asks the server for a place in its output for each notice.
+func (a *attachment) passNotices() {
+	for {
+		select {
+		case <-a.ctx.Done():
+			return
+		case b, ok := <-a.o.Notices:
+			if !ok {
+				return
+			}
+			a.look.notice(b)
+			a.sender.changed.note()
+		}
+	}
+}
+
 // serve uses one connection until it ends.
 func (a *attachment) serve(conn *client.AttachConn) ending {
 	ctx, cancel := context.WithCancel(a.ctx)
-	a.link.use(conn)
+	if a.link.use(conn) {
+		conn.Drop() // it would continue what the terminal does not show any more
+	}
 	written := make(chan struct{})
 	a.start(func() {
 		defer close(written)
@@ -83,6 +104,9 @@ func (a *attachment) serve(conn *client.AttachConn) ending {
 		defer a.catch() // a panic ends the attachment before it ends the connection
 		a.sender.run(ctx, conn)
 	})
+	if a.o.Where != "" {
+		a.start(func() { a.watchAnswers(ctx, conn) })
+	}
 	end := a.viewer.run(ctx, conn)
 	cancel()
 	a.link.use(nil)
@@ -101,13 +125,15 @@ func (a *attachment) reconnect(lost error) (*client.AttachConn, ending) {
 	if limit < 0 {
 		return nil, ending{lost: lost}
 	}
-	if a.link.takeStale() {
-		a.viewer.shown = progress{}
-	}
 	ctx, cancel := context.WithTimeout(a.ctx, limit)
 	defer cancel()
+	late := time.AfterFunc(noticeAfter, func() { a.tell(); a.link.drop() })
+	defer late.Stop()
 	const maxDelay = 250 * time.Millisecond
 	for delay := 5 * time.Millisecond; ; delay = min(2*delay, maxDelay) {
+		if a.link.takeStale() {
+			a.viewer.shown = progress{}
+		}
 		cols, rows := a.screen.size()
 		conn, err := a.session.dial(ctx, cols, rows, a.o, &a.viewer.shown, nil)
 		switch {

@@ -41,6 +41,7 @@ type sender struct {
 	resized  notice // the size changed
 	looked   notice // the terminal reported its colours or cell size
 	changed  notice // the terminal's colours changed
+	sent     notice // input was sent
 
 	// Used by run's goroutine only.
 	unsent []byte   // input that could not be written
@@ -50,7 +51,7 @@ type sender struct {
 func newSender(screen *hostTerminal, look *hostLook, link *link) *sender {
 	return &sender{
 		screen: screen, look: look, link: link,
-		messages: make(chan message, maxQueued), resized: newNotice(), looked: newNotice(), changed: newNotice(),
+		messages: make(chan message, maxQueued), resized: newNotice(), looked: newNotice(), changed: newNotice(), sent: newNotice(),
 	}
 }
 
@@ -104,8 +105,10 @@ func (s *sender) sendInput(ctx context.Context, conn *client.AttachConn, p []byt
 	err := s.write(ctx, conn, p)
 	if err != nil {
 		s.unsent = p
+		return err
 	}
-	return err
+	s.sent.note()
+	return nil
 }
 
 // write sends input, and before it a new size of the terminal, even if SIGWINCH has

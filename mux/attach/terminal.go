@@ -18,7 +18,7 @@ import (
 const restoreTimeout = 500 * time.Millisecond
 
 // hostTerminal is a person's terminal without its input: raw mode until the end,
-// output, and every mode reset at the end.
+// output, and every mode as before at the end.
 type hostTerminal struct {
 	in, out *os.File // nil if not a terminal
 	asked   func() (cols, rows int, err error)
@@ -33,6 +33,8 @@ type hostTerminal struct {
 	opened  bool
 	written bool
 	undo    vt.Undo
+
+	before before
 }
 
 // deadliner is a writer whose Write can be made to return.
@@ -189,6 +191,16 @@ func (t *hostTerminal) write(p []byte) error {
 	return err
 }
 
+// answers reports whether the terminal may be asked.
+func (t *hostTerminal) answers() bool { return t.in != nil && t.out != nil }
+
+// recolored reports whether the session has set the terminal's text colours.
+func (t *hostTerminal) recolored() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.undo.Noted("10;") || t.undo.Noted("11;")
+}
+
 // reset brings the terminal to a known state; a paint must follow.
 func (t *hostTerminal) reset() { t.w.Write(vt.AppendReset(nil)) }
 
@@ -206,7 +218,7 @@ func (t *hostTerminal) restore() {
 		if t.deadline != nil {
 			t.deadline.SetWriteDeadline(time.Now().Add(restoreTimeout))
 		}
-		t.w.Write(t.undo.Append(vt.AppendReset(nil)))
+		t.w.Write(t.before.restore(t.undo.Append(vt.AppendReset(nil))))
 	}
 	if t.deadline != nil {
 		t.deadline.SetWriteDeadline(time.Time{})

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
 
 // viewer shows on the terminal what the server sends. One goroutine uses it;
-// others only wait for painted.
+// others only wait for painted
+// and read received.
 type viewer struct {
 	screen *hostTerminal
 	look   *hostLook
@@ -19,9 +21,12 @@ type viewer struct {
 
 	painted chan struct{} // closed when the terminal shows something
 	seen    bool          // painted is closed
+	begun   bool          // something was written to the terminal
 	asked   bool          // the terminal was asked for its colours
 	again   bool          // the connection replaces a lost one; until its first paint
 	shown   progress
+
+	received atomic.Uint64 // messages, for others
 }
 
 func newViewer(screen *hostTerminal, look *hostLook, link *link) *viewer {
@@ -35,6 +40,7 @@ func (v *viewer) run(ctx context.Context, conn *client.AttachConn) ending {
 	buf := make([]byte, 32<<10)
 	for {
 		control, output, err := conn.Next(ctx)
+		v.received.Add(1)
 		switch {
 		case err != nil && exited:
 			return ending{exited: true, exit: exit}
@@ -75,6 +81,10 @@ func (v *viewer) carryOut(m api.AttachControl) {
 
 // show copies one message to the terminal, through buf; false ends the connection.
 func (v *viewer) show(r io.Reader, buf []byte) (ending, bool) {
+	if !v.begun {
+		v.begun, v.asked = true, true
+		v.look.begin(v.screen)
+	}
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {

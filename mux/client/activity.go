@@ -23,6 +23,14 @@ func (c *Client) Question(ctx context.Context, name string) (api.Activity, error
 	return out, err
 }
 
+// Report says what the agent of the session is doing that this process runs in.
+// ErrNotInside if it runs in none; ErrExited if that session has ended.
+func (c *Client) Report(ctx context.Context, r api.ReportRequest) (api.ReportResult, error) {
+	var out api.ReportResult
+	err := c.call(ctx, "POST", "/v1/report", r, &out)
+	return out, err
+}
+
 // Seen notes that a person has seen the program's work: ActivityDone becomes
 // ActivityIdle. ErrExited if it has ended.
 func (c *Client) Seen(ctx context.Context, name string) error {
@@ -32,7 +40,12 @@ func (c *Client) Seen(ctx context.Context, name string) error {
 // Respond answers the question on the session's screen: it moves the selection to the
 // option with the label, confirms it, and returns once the question is gone.
 // ErrQuestion if it confirmed nothing: there is no question, another one, no such
-// option, or the selection did not follow the keys.
+// option, or the selection did not follow the keys. With r.AnswerID it is asked again if
+// the server dies.
 func (c *Client) Respond(ctx context.Context, name string, r api.RespondRequest) error {
-	return c.call(ctx, "POST", sessionPath(name, "/respond"), r, nil)
+	ask := func() error { return c.call(ctx, "POST", sessionPath(name, "/respond"), r, nil) }
+	if r.AnswerID == "" {
+		return ask()
+	}
+	return c.across(ctx, ask)
 }

@@ -197,6 +197,9 @@ func (a *AttachConn) Resize(ctx context.Context, cols, rows int) error {
 	return a.Control(ctx, api.AttachControl{Type: "resize", Cols: cols, Rows: rows})
 }
 
+// Ping waits until the server answers; another goroutine must be reading.
+func (a *AttachConn) Ping(ctx context.Context) error { return a.ws.Ping(ctx) }
+
 // Drop breaks the connection without a word; calls under way return.
 func (a *AttachConn) Drop() { _ = a.ws.CloseNow() }
 

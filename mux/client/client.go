@@ -34,9 +34,9 @@ type Client struct {
 	host    string    // of another machine, for errors
 	stream  io.Closer // that carries all connections; may be nil
 	watched watched
-	cheap   bool        // connections are cheap to open: a server that hangs can be probed
-	silent  atomic.Bool // the last request got no reply: the server was frozen
-	probes  probes
+	cheap   bool         // connections are cheap to open: a server that hangs can be probed
+	silent  atomic.Bool  // the last request got no reply: the server was frozen
+	alive   *alive.Group // of the requests that wait
 }
 
 // Idle connections of a client. The server closes those that it received a request
@@ -54,8 +54,8 @@ const host = "mux"
 func newClient(p api.Paths, first net.Conn, dial func(ctx context.Context) (net.Conn, error)) *Client {
 	c := &Client{
 		paths: p, cheap: p.Dir != "", conns: transport.Transport{Dial: dial, MaxIdle: maxIdle},
-		probes: probes{turn: make(chan struct{}, 1)},
 	}
+	c.alive = alive.NewGroup(c.askStatus, api.ErrFrozen)
 	if first != nil {
 		c.conns.Keep(first, firstTime)
 	}
@@ -174,47 +174,19 @@ func (c *Client) watch(ctx context.Context, method, path string) (watched contex
 	if !c.cheap {
 		return ctx, func() {}
 	}
-	probe := c.probe
-	if isQuick(method, path) {
-		probe = nil
-	}
 	limit := alive.Limit
 	if c.silent.Load() {
 		limit = alive.Again
 	}
-	return alive.WatchFor(ctx, limit, probe, api.ErrFrozen)
+	if isQuick(method, path) {
+		return alive.WatchFor(ctx, limit, nil, api.ErrFrozen)
+	}
+	return c.alive.Watch(ctx, limit)
 }
 
 // isQuick reports whether the server replies to a request at once.
 func isQuick(method, path string) bool {
-	return method == "GET" && !strings.Contains(path, "wait=") && !strings.HasPrefix(path, "/v1/events") && !strings.Contains(path, "/recording") && !strings.HasSuffix(path, "/control")
-}
-
-// probeEvery is how long an answer counts: many requests that wait need one probe.
-const probeEvery = alive.Limit / 2
-
-// probes is the state of a client's probes.
-type probes struct {
-	turn     chan struct{} // held while one is under way
-	answered time.Time     // when the last was answered; guarded by turn
-}
-
-// probe returns nil if the server answered lately, or answers now.
-func (c *Client) probe(ctx context.Context) error {
-	select {
-	case c.probes.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-c.probes.turn }()
-	if at := c.probes.answered; !at.IsZero() && time.Since(at) < probeEvery {
-		return nil
-	}
-	err := c.askStatus(ctx)
-	if err == nil {
-		c.probes.answered = time.Now()
-	}
-	return err
+	return method == "GET" && !strings.Contains(path, "wait=") && !strings.HasPrefix(path, "/v1/events") && !strings.HasPrefix(path, "/v1/city/") && !strings.Contains(path, "/recording") && !strings.HasSuffix(path, "/control")
 }
 
 // askStatus requests the status, which needs no waiting, on a connection of its own.
@@ -414,6 +386,25 @@ func (c *Client) Kill(ctx context.Context, name string, grace time.Duration) err
 		return nil
 	}
 	return err
+}
+
+// KillUnchanged is Kill for a session whose last input and output are still those of info:
+// otherwise ErrActive, and nothing is ended. Nothing is typed into it from then on. A server
+// of an older version does not look.
+func (c *Client) KillUnchanged(ctx context.Context, info api.SessionInfo, grace time.Duration) error {
+	q := url.Values{"grace": {grace.String()}, "input": {info.LastInput.Format(time.RFC3339Nano)}, "output": {info.LastOutput.Format(time.RFC3339Nano)}}
+	return c.call(ctx, "DELETE", sessionPath(info.ID, "?"+q.Encode()), nil, nil)
+}
+
+// End ends the session's whole process tree as Kill does, but keeps the session as one
+// that exited: its screen and its exit, whose reason is api.ReasonStopped. A server of
+// an older version removes it. If the server is replaced meanwhile, End repeats its request.
+func (c *Client) End(ctx context.Context, name string, grace time.Duration) error {
+	end := time.Now().Add(grace)
+	return c.across(ctx, func() error {
+		left := max(0, time.Until(end))
+		return c.call(ctx, "DELETE", sessionPath(name, "?keep=true&grace="+url.QueryEscape(left.String())), nil, nil)
+	})
 }
 
 func (c *Client) kill(ctx context.Context, name string, grace time.Duration) error {

@@ -178,7 +178,11 @@ func (h Host) Stream(context.Context) (io.ReadWriteCloser, error) {
 // gc mux dial --many.
 func IsTooOld(err error) bool {
 	var failed *HostError
-	return errors.As(err, &failed) && failed.Status == hostUsage && strings.Contains(failed.Output, "unknown flag")
+	return errors.As(err, &failed) && failed.tooOld()
+}
+
+func (e *HostError) tooOld() bool {
+	return e.Status == hostUsage && strings.Contains(e.Output, "unknown flag")
 }
 
 // connectEach connects to a gc that is too old for many connections over one stream.
@@ -353,6 +357,8 @@ func (e *HostError) Error() string {
 		return e.Host + ": " + api.ErrNoServer.Error()
 	case e.Status == hostNoGC:
 		return e.Host + ": gc was not found there"
+	case e.tooOld():
+		return e.Host + ": the gc there is too old for this one"
 	case e.Output != "":
 		return e.Host + ": " + e.Output
 	}
@@ -370,6 +376,8 @@ func (e *HostError) Hint() string {
 		return "gc host install " + e.Host + " puts it there; GC_HOST_BIN says where it is if it is not on the PATH of commands there"
 	case e.Status == hostNoServer:
 		return ""
+	case e.tooOld():
+		return "gc host install " + e.Host + " installs this version there; sessions keep running"
 	case e.Status != hostFailed:
 		return "gc host check " + e.Host + " says what is wrong there"
 	case strings.Contains(e.Output, "IDENTIFICATION HAS CHANGED"):

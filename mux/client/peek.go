@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"gascity.dev/gc/mux/api"
 )
@@ -75,6 +76,20 @@ func (c *Client) PeekMany(ctx context.Context, rs []api.PeekRequest) ([]api.Peek
 		c.watched.keep(out.Watch, rs, out.Results)
 	}
 	return out.Results, nil
+}
+
+// AwaitNews makes up to 4096 requests, each with IfRevision, once one of them has
+// something new, or after the time. It is one request, however many sessions there are, even
+// across a restart of the server.
+func (c *Client) AwaitNews(ctx context.Context, rs []api.PeekRequest, most time.Duration) ([]api.PeekResult, error) {
+	var out api.PeekReply
+	err := c.across(ctx, func() error {
+		return c.call(ctx, "POST", "/v1/peek", api.PeekList{Requests: rs, Wait: most}, &out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Results, checkResults(out.Results, rs)
 }
 
 // checkResults returns an error unless there is one result for each request.

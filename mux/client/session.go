@@ -47,13 +47,18 @@ func (c *Client) Paste(ctx context.Context, name string, data []byte) error {
 
 // Nudge types a message and submits it. The receipt has every outcome except a missing
 // session and a text of more than 1 MiB (ErrTooLarge). After a restart of the server it
-// says how far the message came; nothing is typed twice.
+// says how far the message came; nothing is typed twice. ErrVersion if r.Interrupt is set
+// and the server is too old for it.
 func (c *Client) Nudge(ctx context.Context, name string, r api.NudgeRequest) (api.Receipt, error) {
 	if r.ID == "" {
 		r.ID = rand.Text()
 	}
+	path := sessionPath(name, "/nudge")
+	if r.Interrupt {
+		path = sessionPath(name, "/redirect")
+	}
 	var out api.Receipt
-	err := c.across(ctx, func() error { return c.call(ctx, "POST", sessionPath(name, "/nudge"), r, &out) })
+	err := c.across(ctx, func() error { return c.call(ctx, "POST", path, r, &out) })
 	return out, err
 }
 

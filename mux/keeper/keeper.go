@@ -1,7 +1,6 @@
 package keeper
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/fds"
+	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/self"
 
 	"gascity.dev/gc/internal/trim"
 	"gascity.dev/gc/mux/internal/slack"
@@ -153,17 +154,18 @@ func detachKeeper(args []string) int {
 	return 0
 }
 
-// ownProgram is the image that this process runs. It stays open, so that a
+// ownProgram is the image of gc, which this process runs unless it is gc-k8s. It stays open, so that a
 // restart does not depend on what is at the path by then.
 func ownProgram() program {
-	path, err := os.Executable()
+	path, err := self.Program()
+	image, _ := self.Image() // on Linux it fails only with Program
 	if err != nil {
-		path = "/proc/self/exe"
+		path = image
 	}
 	if goruntime.GOOS != "linux" {
 		return program{fd: -1, path: path}
 	}
-	fd, err := unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(image, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return program{fd: -1, path: path}
 	}
@@ -220,15 +222,7 @@ func (k *keeper) run(begin func() error) int {
 func (k *keeper) reap() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for {
-		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil || pid <= 0 {
-			return
-		}
+	for pid, ws := range proctree.Reap() {
 		if k.server != nil && pid == k.server.pid {
 			k.serverEnded(fmt.Sprintf("status %#x", uint32(ws)), ws.Signaled() && ws.Signal() == unix.SIGKILL)
 			continue

@@ -138,7 +138,7 @@ func (k *keeper) serverEnded(how string, killed bool) {
 	fails := 0
 	if !g.ready {
 		if k.ready != nil { // no server was ever ready: report that to the starter
-			k.failStart("the server ended at once: " + how)
+			go k.endedAtOnce(g, how)
 			return
 		}
 		fails = g.fails + 1
@@ -153,6 +153,15 @@ func (k *keeper) serverEnded(how string, killed bool) {
 		fails = min(fails, killedFails)
 	}
 	k.restartAfter(g.done, fails)
+}
+
+// endedAtOnce reports that the first server ended, unless it said why: that may not have
+// been read yet when its end is known.
+func (k *keeper) endedAtOnce(g *generation, how string) {
+	<-g.done
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.failStart("the server ended at once: " + how)
 }
 
 // restartAfter starts a server after the back-off and once the reader of the

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Sizes: what is read at once, and how much may wait to be sent before writers of
-// connections wait.
+// Sizes: the read buffer, which only headers go through (yamux reads data around it), and
+// how much may wait to be sent before writers of connections wait.
 const (
-	readBuffer = 32 << 10
+	readBuffer = 4 << 10
 	sendLimit  = 256 << 10
 )
 

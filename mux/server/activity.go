@@ -3,14 +3,20 @@ package server
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
+	"net/http"
+	"slices"
 	"time"
 
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 	"gascity.dev/gc/mux/internal/nudge"
+	"gascity.dev/gc/mux/internal/stuck"
+	"gascity.dev/gc/mux/internal/told"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
@@ -42,6 +48,9 @@ type detector struct {
 	screen uint64
 	at     time.Time // zero: never, or outdated
 	asked  time.Time // first question after the screen changed; zero: none since
+
+	watch   *stuck.Watch // nil: the program does not claim to work
+	looking bool         // a look for watch is under way
 }
 
 // ensure returns the detector, which is made when first needed. mu is held.
@@ -90,13 +99,59 @@ func (act *activity) note(events []vt.Event) {
 		switch e.Kind {
 		case vt.EventStatus, vt.EventPrompt, vt.EventProgress:
 			changed = act.ensure().Event(e, now) || changed
-		case vt.EventReset:
+		case vt.EventReset, vt.EventTitle:
 			changed = act.detector != nil && act.detector.Event(e, now) || changed
 		}
 	}
 	if changed {
 		act.save()
 	}
+}
+
+// handleReport takes what a process of a session says about its agent.
+func (a *apiServer) handleReport(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.ReportRequest
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	report, err := told.Parse(in)
+	if err != nil {
+		return nil, err
+	}
+	leaders := a.srv.sessions.leaders()
+	sender, err := told.Examine(endpoint.Peer(r), func(pid int) bool { return leaders[pid] != nil })
+	if err != nil {
+		return nil, err
+	}
+	s := leaders[sender.Chain[len(sender.Chain)-1].PID]
+	if s == nil { // as around does
+		s = a.srv.sessions.withID(sender.Env[proctree.SessionVar])
+	}
+	if s == nil {
+		return nil, fmt.Errorf("%w: process %d", api.ErrNotInside, sender.Chain[0].PID)
+	}
+	if err := sender.CheckEnviron(s.rec.ID); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name(), err)
+	}
+	if s.rec.Control != nil {
+		return nil, fmt.Errorf("%w: %s: its agent reports over ACP", api.ErrRequest, s.name())
+	}
+	report.Order = sender.Chain[0].Start
+	if report.Hook != "" {
+		if report.Agent, report.Above, err = sender.Agent(s.life.pid); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name(), err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.ended() {
+		return nil, fmt.Errorf("%s: %w", s.name(), api.ErrExited)
+	}
+	report.At = s.srv.clock.Now().Add(-told.Age(in))
+	why := s.activity.ensure().Report(report, told.Runs)
+	s.activity.save()
+	s.broadcast()
+	return api.ReportResult{Session: s.name(), SID: s.rec.ID, Ignored: why}, nil
 }
 
 // see notes that a person has seen the session: its results are no longer news.
@@ -151,12 +206,67 @@ func (act *activity) detect() (a api.Activity, ok bool, d time.Duration) {
 			return api.Activity{}, false, min(quiet.Sub(now), every.Sub(now))
 		}
 		det.last, det.again = det.Detect(s.screen.view(), act.facts(), now)
+		if det.Unsaved() {
+			act.save()
+		}
 		det.output, det.screen, det.at, det.asked = s.screen.rendered, s.screen.term.Revision(), now, time.Time{}
 	}
-	if !det.again.IsZero() {
-		d = max(det.again.Sub(now), time.Millisecond)
+	again := det.again
+	a, look := act.still(det.last, now)
+	if !s.life.ended() {
+		a.Background = append(s.srv.sessions.owned.Of(s.name()), a.Background...)
 	}
-	return det.last, true, d
+	if again.IsZero() || !look.IsZero() && look.Before(again) {
+		again = look
+	}
+	if !again.IsZero() {
+		d = max(again.Sub(now), time.Millisecond)
+	}
+	return a, true, d
+}
+
+// still replaces the claim of a program that works by stuck if nothing moves. look is when to
+// ask again; zero: nobody need. mu is held.
+func (act *activity) still(a api.Activity, now time.Time) (_ api.Activity, look time.Time) {
+	det, s := act.detector, act.s
+	if s.rec.Stuck <= 0 || a.State != api.ActivityWorking || s.life.ended() {
+		det.watch = nil
+		return a, time.Time{}
+	}
+	if det.watch == nil {
+		det.watch = &stuck.Watch{After: time.Duration(s.rec.Stuck)}
+	}
+	w := det.watch
+	look = w.Works(a.Since, now)
+	switch {
+	case det.looking:
+		look = time.Time{} // its end is a change
+	case !now.Before(look):
+		det.looking, look = true, time.Time{}
+		s.srv.lifetime.work.Go(func() { act.look(w) })
+	}
+	is, since, evidence := w.Stuck()
+	found := api.Finding{Source: status.FromProcess, Evidence: evidence}
+	if is {
+		found.State, found.Since = api.ActivityStuck, since
+		a.State, a.Source, a.Since, a.Evidence = found.State, found.Source, since, a.Evidence+"; "+evidence
+	}
+	a.Sources = append(slices.Clip(a.Sources), found)
+	return a, look
+}
+
+// look reads the session's processes, which takes a while, and tells those who wait.
+func (act *activity) look(w *stuck.Watch) {
+	s := act.s
+	sample, err := stuck.Read(s.life.tree().Members)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	act.detector.looking = false
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s\n%s\n%d", s.screen.view().ScreenText(), s.screen.term.Title(), s.screen.term.HistoryTotal())
+	sample.Screen = h.Sum64()
+	w.Take(sample, err, s.srv.clock.Now())
+	s.broadcast()
 }
 
 // facts returns the detector's input besides the screen. mu is held.
@@ -164,12 +274,16 @@ func (act *activity) facts() status.Facts {
 	s := act.s
 	f := status.Facts{
 		Ready: s.rec.Ready, Reports: s.rec.Reports, Dialogs: s.srv.settings.dialogs, Rules: s.rec.Rules,
+		Limits: s.rec.MaxedOut, Zone: s.rec.zone(),
 		Started: unixTime(s.life.born), LastOutput: unixTime(act.lastOut), LastInput: unixTime(act.lastIn),
 	}
-	if s.rec.First != "" {
-		f.HasFirst = func() bool {
-			return nudge.Screen{Term: s.screen.view(), Program: nudged{s}.Program()}.HasFirst(s.rec.First)
-		}
+	f.AgentGone = told.Ended
+	screen := func() nudge.Screen { return nudge.Screen{Term: s.screen.view(), Program: nudged{s}.Program()} }
+	switch {
+	case s.rec.First != "":
+		f.Opening = &status.Opening{Name: "the message of its command line", Shown: func() bool { return screen().HasFirst(s.rec.First) }}
+	case len(s.rec.Composer.Resumed) > 0:
+		f.Opening = &status.Opening{Name: "the resumed conversation", Shown: func() bool { return screen().HasResumed() }}
 	}
 	if !s.life.ended() && act.detector.Marked() {
 		f.Leader, f.Foreground = act.programs()

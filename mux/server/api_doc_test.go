@@ -61,6 +61,7 @@ func TestAPIDocFields(t *testing.T) {
 		"### POST /v1/sessions/{name}/respond": {api.RespondRequest{}},
 		"### POST /v1/queue":                   {api.QueueRequest{}, api.QueueItem{}},
 		"### POST /v1/outbox":                  {api.OutboxRequest{}, api.OutboxEntry{}},
+		"## Requests to cities":                {api.CityRequest{}, api.CityAsked{}, api.CityAnswer{}},
 		"## Background commands":               {api.ExecRequest{}, api.ExecResult{}, api.PollRequest{}, api.LogRequest{}, api.LogResult{}, api.LogLine{}, api.WriteRequest{}},
 		"### GET /v1/events":                   {api.Event{}},
 		"## Attach":                            {api.AttachControl{}},

@@ -70,17 +70,23 @@ func (t *sessionTable) aroundAny(pids []int) []attached.Session {
 	return all
 }
 
-// around returns the running session that a process runs in; nil if none.
-func (t *sessionTable) around(pid int) *session {
-	srv := t.srv
-	srv.mu.Lock()
+// leaders returns the sessions by the pids of their first processes.
+func (t *sessionTable) leaders() map[int]*session {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
 	leaders := make(map[int]*session, len(t.byName))
 	for _, s := range t.byName {
 		if s != nil && s.life.pid > 0 {
 			leaders[s.life.pid] = s
 		}
 	}
-	srv.mu.Unlock()
+	return leaders
+}
+
+// around returns the running session that a process runs in; nil if none.
+func (t *sessionTable) around(pid int) *session {
+	srv := t.srv
+	leaders := t.leaders()
 	if len(leaders) == 0 {
 		return nil
 	}

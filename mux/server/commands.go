@@ -147,7 +147,7 @@ func (o owner) AwaitIdle(ctx context.Context) error {
 		if err != nil {
 			return gone(err)
 		}
-		if a.State != api.ActivityWorking && a.State != api.ActivityBlocked {
+		if a.State != api.ActivityWorking && a.State != api.ActivityBlocked && a.State != api.ActivityStuck {
 			return nil
 		}
 		o.s.mu.Lock()

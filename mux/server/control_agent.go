@@ -32,8 +32,27 @@ func (s *session) nudge(ctx context.Context, r api.NudgeRequest) (api.Receipt, e
 	if len(r.Text) > nudge.MaxText {
 		return api.Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), nudge.MaxText)
 	}
+	if r.ID != "" && r.Text == "" && len(r.Blocks) == 0 { // asks what became of it
+		if outcome := s.begun(r.ID); outcome != nil {
+			return outcome(ctx)
+		}
+		return s.nudgeAgent(ctx, r)
+	}
 	r.ID = cmp.Or(r.ID, rand.Text())
-	return s.nudges.Send(ctx, r, func() (api.Receipt, error) { return s.nudgeAgent(ctx, r) })
+	return s.nudges.Send(ctx, r, func() (api.Receipt, error) {
+		rec, err := s.nudgeAgent(ctx, r)
+		if rec.Interrupted == api.InterruptEnded || rec.Interrupted == api.InterruptUnverified {
+			s.srv.events.emit(s, api.Event{Type: api.EventInterrupted, By: r.By})
+		}
+		return rec, err
+	})
+}
+
+// begun is nudges.Begun.
+func (s *session) begun(id string) func(context.Context) (api.Receipt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nudges.Begun(id)
 }
 
 // withHost calls f with a client of the agent's host.
@@ -92,10 +111,14 @@ func (s *session) nudgeAgent(ctx context.Context, r api.NudgeRequest) (api.Recei
 // askAgent makes one request for a receipt. A message that still waits for the end of a
 // turn when inTime ends, which ctx ends too, is taken back, unless the next server goes on.
 func askAgent(ctx, inTime context.Context, h *control.Client, r api.NudgeRequest) (api.Receipt, error) {
-	n := control.Nudge{ID: r.ID, Blocks: []control.Block{{Text: r.Text}}, Now: r.Now, Queue: true}
+	n := control.Nudge{ID: r.ID, Blocks: blocksOf(r), Now: r.Now, Queue: true, By: sender(r.By)}
+	ask, interrupted := h.Nudge, ""
+	if r.Interrupt {
+		ask, interrupted = h.Redirect, api.InterruptUnverified
+	}
 	asked, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	rec, err := h.Nudge(ctx, n)
+	rec, err := ask(ctx, n)
 	if err != nil || rec.State != control.StateQueued {
 		return receiptOf(rec), err
 	}
@@ -121,7 +144,7 @@ func askAgent(ctx, inTime context.Context, h *control.Client, r api.NudgeRequest
 	defer cancelBack()
 	st, _ := h.State(back) // without one, it waits for a turn
 	if h.TakeBack(back, r.ID) == nil {
-		rec := api.Receipt{State: api.Blocked, By: api.ByTurn, Detail: "the agent is working"}
+		rec := api.Receipt{State: api.Blocked, By: api.ByTurn, Detail: "the agent is working", Interrupted: interrupted}
 		if st.Pending != nil {
 			rec.By, rec.Detail = api.ByQuestion, st.Pending.Prompt
 		}
@@ -135,6 +158,17 @@ func askAgent(ctx, inTime context.Context, h *control.Client, r api.NudgeRequest
 	}
 }
 
+// blocksOf is the content of a message; nil for a question about one.
+func blocksOf(r api.NudgeRequest) (out []control.Block) {
+	for _, b := range r.Blocks {
+		out = append(out, control.Block(b))
+	}
+	if out == nil && r.Text != "" {
+		out = []control.Block{{Text: r.Text}}
+	}
+	return out
+}
+
 // remembers reports whether the host keeps a refusal as the outcome of the id: the agent
 // itself refused the message, and asking again gives the same.
 func remembers(ctx context.Context, h *control.Client, id string, rec api.Receipt) bool {
@@ -146,6 +180,7 @@ func remembers(ctx context.Context, h *control.Client, id string, rec api.Receip
 func receiptOf(r control.Receipt) api.Receipt {
 	return api.Receipt{
 		State: r.State, By: r.By, Detail: r.Detail, Typed: r.State == control.StateSubmitted || r.State == control.StateUnverified,
+		Interrupted: r.Interrupted,
 	}
 }
 
@@ -209,11 +244,22 @@ func (s *session) agentActivity(ctx context.Context) (api.Activity, error) {
 	return a, nil
 }
 
+// sender names who sent a message, for the conversation: its session; "" is a person, or
+// a program for one.
+func sender(by *api.Actor) string {
+	if by == nil || by.Session == "" {
+		return ""
+	}
+	return "session " + by.Session
+}
+
 // author names who answers, for the transcript of an agent: its session, or a person.
 func author(by *api.Actor) string {
 	switch {
 	case by == nil:
 		return "unknown"
+	case by.Server:
+		return "multiplexer"
 	case by.Session != "":
 		return "session " + by.Session
 	case by.Terminal == "":
@@ -227,7 +273,7 @@ func (s *session) respondAgent(ctx context.Context, r api.RespondRequest, by *ap
 	limited, cancel := context.WithTimeout(ctx, hostReply)
 	defer cancel()
 	err := s.withHost(limited, func(h *control.Client) error {
-		return h.Respond(limited, control.Answer{RequestID: r.ID, Option: r.Action, By: author(by)})
+		return h.Respond(limited, control.Answer{ID: r.AnswerID, RequestID: r.ID, Option: r.Action, Text: r.Text, By: author(by)})
 	})
 	var refused *control.Error
 	if !errors.As(err, &refused) {

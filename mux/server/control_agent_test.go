@@ -131,6 +131,7 @@ func TestControlNudgeAcrossKills(t *testing.T) {
 	tell(t, c, "agent", "go")
 	all.Wait()
 	tell(t, c, "agent", "working")
+	awaitState(t, c, "agent", api.ActivityWorking)
 	for i := range 4 {
 		send(fmt.Sprint(i), fmt.Sprintf("message %d", i))
 	}
@@ -259,7 +260,12 @@ func TestControlWake(t *testing.T) {
 			}
 			tell(t, c, "owner", "idle")
 			awaitState(t, c, "owner", api.ActivityIdle)
-			if step != "" && !waiting {
+			first, err := c.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			dies := step != "" && !waiting
+			if dies {
 				if err := os.WriteFile(c.Paths().Dir+"/fault", []byte(step), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -271,6 +277,9 @@ func TestControlWake(t *testing.T) {
 				tell(t, c, "owner", "idle")
 			}
 			awaitDeliveries(t, c, process.Delivered, id)
+			if dies { // perhaps only now, after it has told of the delivery
+				awaitSuccessor(t, c, first.Server.PID)
+			}
 			if n := strings.Count(strings.Join(got(t, out), "\n"), process.Tag(id+"/exit")); n != 1 {
 				t.Errorf("%s got the end %d times: %q", info.Name, n, got(t, out))
 			}

@@ -28,9 +28,15 @@ func killServer(t testing.TB, c *client.Client) {
 	if err := unix.Kill(before.Server.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	awaitSuccessor(t, c, before.Server.PID)
+}
+
+// awaitSuccessor waits until another server than that of the pid answers.
+func awaitSuccessor(t testing.TB, c *client.Client, pid int) {
+	t.Helper()
 	for {
 		after, err := c.Status(t.Context())
-		if err == nil && after.Server.PID != before.Server.PID {
+		if err == nil && after.Server.PID != pid {
 			return
 		}
 		if err != nil && !errors.Is(err, api.ErrUnreachable) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,8 +51,8 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 	rec := sessionRecord{
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
 		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
-		Ready: r.ReadyPrefix, Rules: r.StatusRules, Composer: r.Composer,
-		First: nudge.FirstPrint(r.FirstMessage), Reports: r.ReportsStatus, Interrupt: r.InterruptKeys,
+		Ready: r.ReadyPrefix, Rules: r.StatusRules, MaxedOut: r.LimitRules, Zone: zoneOf(r.Env), Composer: r.Composer,
+		First: nudge.FirstPrint(r.FirstMessage), Reports: r.ReportsStatus, Interrupt: r.InterruptKeys, Stuck: r.StuckAfter,
 	}
 	if command != nil {
 		rec.Exec, rec.Pipes, rec.Owner = true, command.pipes, command.owner
@@ -212,4 +213,26 @@ func (srv *server) shutdown(ctx context.Context, force bool) error {
 		return err
 	}
 	return nil
+}
+
+// zoneOf is TZ of an environment, "" if it is not set.
+func zoneOf(env []string) (tz string) {
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "TZ="); ok {
+			tz = value
+		}
+	}
+	return tz
+}
+
+// zone is the time zone of the program; the server's if its own is not known.
+func (r *sessionRecord) zone() *time.Location {
+	if r.Zone == "" {
+		return time.Local
+	}
+	zone, err := time.LoadLocation(strings.TrimPrefix(r.Zone, ":"))
+	if err != nil {
+		return time.Local
+	}
+	return zone
 }

@@ -3,12 +3,14 @@ package server
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
 )
 
 // smallDisk makes a state directory on a file system of its own with these mount options,
@@ -44,4 +46,28 @@ func smallDisk(t *testing.T, options string) (p api.Paths, fill func(full bool))
 			t.Fatal(err)
 		}
 	}
+}
+
+// A server that cannot start for lack of space says so, each time, and leaves no process
+// behind that holds its lock.
+func TestStartOnAFullDisk(t *testing.T) {
+	p, fill := smallDisk(t, "size=1m")
+	fill(true)
+	for range 20 {
+		if c, err := client.Ensure(t.Context(), p, "test"); err == nil {
+			c.Close()
+			t.Fatal("it starts")
+		} else if !errors.Is(err, api.ErrStart) || !strings.Contains(err.Error(), "no space left on device") {
+			t.Fatal(err)
+		}
+		if _, err := client.Dial(t.Context(), p); !errors.Is(err, api.ErrNoServer) {
+			t.Fatalf("after it: %v", err)
+		}
+	}
+	fill(false)
+	c, err := client.Ensure(t.Context(), p, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
 }

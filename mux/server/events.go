@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,11 +20,41 @@ import (
 type eventFeed struct {
 	log     *event.Log[api.Event]
 	changes atomic.Uint64 // of all sessions
+
+	awaited atomic.Bool // somebody waits for a change
+	mu      sync.Mutex
+	next    chan struct{} // closed at the next change; nil if not awaited
+}
+
+// noteChange counts a change of a session and wakes those that wait for one.
+func (f *eventFeed) noteChange() {
+	f.changes.Add(1)
+	if !f.awaited.Load() {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.next != nil {
+		close(f.next)
+		f.next = nil
+	}
+	f.awaited.Store(false)
+}
+
+// change returns a channel that closes at the next change of any session.
+func (f *eventFeed) change() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.next == nil {
+		f.next = make(chan struct{})
+	}
+	f.awaited.Store(true)
+	return f.next
 }
 
 // emit publishes an event of a session. It never blocks.
 func (f *eventFeed) emit(s *session, e api.Event) {
-	e.Time, e.Session, e.SID = time.Now(), s.name(), s.rec.ID
+	e.Time, e.Session, e.SID, e.Control = time.Now(), s.name(), s.rec.ID, s.rec.Control != nil
 	f.log.Append(e)
 }
 

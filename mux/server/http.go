@@ -30,7 +30,7 @@ type apiServer struct {
 // features name what this server can do beyond the first version of /v1.
 var features = []string{
 	"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording", "exec", "activity",
-	"resume", "rename", "control", "outbox",
+	"resume", "rename", "control", "outbox", "city-requests", "report",
 }
 
 // handler is the API. Every reply is JSON; an error is {"code","message"}.
@@ -59,6 +59,7 @@ func (a *apiServer) routes(handle func(string, endpoint.Handler)) {
 	handle("POST /v1/peek", a.handlePeekMany)
 	handle("POST /v1/activity", a.handleActivities)
 	handle("POST /v1/alive", a.handleAliveMany)
+	handle("POST /v1/report", a.handleReport)
 	handle("GET /v1/events", a.handleEvents)
 	handle("POST /v1/queue", a.handleEnqueue)
 	handle("GET /v1/queue", a.handleQueue)
@@ -67,6 +68,9 @@ func (a *apiServer) routes(handle func(string, endpoint.Handler)) {
 	handle("POST /v1/outbox", a.srv.outbox.HandlePost)
 	handle("GET /v1/outbox", a.srv.outbox.HandleList)
 	handle("DELETE /v1/outbox/{id}", a.srv.outbox.HandleRemove)
+	handle("POST /v1/city/requests", a.srv.cities.HandleAsk)
+	handle("GET /v1/city/requests", a.srv.cities.HandleListen)
+	handle("POST /v1/city/requests/{id}", a.srv.cities.HandleAnswer)
 }
 
 func (a *apiServer) handleStatus(http.ResponseWriter, *http.Request) (any, error) {

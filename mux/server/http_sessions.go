@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -38,6 +39,7 @@ func (a *apiServer) sessionRoutes(handle func(string, endpoint.Handler)) {
 	session("POST /v1/sessions/{name}/keys", handleKeys)
 	session("POST /v1/sessions/{name}/paste", handlePaste)
 	session("POST /v1/sessions/{name}/nudge", handleNudge)
+	session("POST /v1/sessions/{name}/redirect", handleRedirect)
 	session("POST /v1/sessions/{name}/wait", handleWait)
 	session("GET /v1/sessions/{name}/activity", handleActivity)
 	session("POST /v1/sessions/{name}/respond", handleRespond)
@@ -84,6 +86,16 @@ func (a *apiServer) handleKill(s *session, _ http.ResponseWriter, r *http.Reques
 	}
 	ctx, done := a.srv.untilDone(r.Context())
 	defer done()
+	if q := r.URL.Query(); q.Has("input") || q.Has("output") {
+		release, err := s.untouched(ctx, q.Get("input"), q.Get("output"))
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
+	if endpoint.BoolQuery(r, "keep") {
+		return nil, a.srv.reaper.end(ctx, s, grace)
+	}
 	return nil, a.srv.reaper.kill(ctx, s, grace)
 }
 
@@ -144,6 +156,15 @@ func handleNudge(s *session, w http.ResponseWriter, r *http.Request) (any, error
 		return nil, err
 	}
 	in.By = s.srv.sessions.actor(r)
+	return s.nudge(r.Context(), in)
+}
+
+func handleRedirect(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.NudgeRequest
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	in.By, in.Interrupt = s.srv.sessions.actor(r), true
 	return s.nudge(r.Context(), in)
 }
 
@@ -273,13 +294,16 @@ func handleRespond(s *session, w http.ResponseWriter, r *http.Request) (any, err
 	}
 	by := s.srv.sessions.actor(r)
 	var err error
-	if s.rec.Control != nil {
+	switch {
+	case s.rec.Control != nil:
 		err = s.respondAgent(r.Context(), in, by)
-	} else {
+	case in.Text != "":
+		err = fmt.Errorf("%w: a question on a terminal is answered by an option", api.ErrRequest)
+	default:
 		err = s.respond(r.Context(), in)
 	}
 	if err == nil {
-		s.srv.events.emit(s, api.Event{Type: api.EventAnswered, Text: excerpt(in.Action), By: by})
+		s.srv.events.emit(s, api.Event{Type: api.EventAnswered, Text: excerpt(cmp.Or(in.Action, in.Text)), By: by})
 	}
 	return nil, err
 }

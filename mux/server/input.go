@@ -37,18 +37,28 @@ type input struct {
 	unread  uint64                  // batches of replies that were dropped
 	cancel  context.CancelCauseFunc // of the nudge that holds the lock
 	typist  *journal.Typist         // whose input is being written
+	sealed  bool                    // a Kill of an idle session is ending it: nothing is typed
 }
 
 // errCancelled is why a nudge ends when a person presses Ctrl-C.
 var errCancelled = errors.New("interrupted")
 
-// acquire waits for the lock. ErrExited after the session's end, ErrInputFull if too many
-// wait.
+// acquire waits for the lock. ErrExited after the session's end, and while it is sealed;
+// ErrInputFull if too many wait.
 func (i *input) acquire(ctx context.Context) error {
 	if !i.s.life.running() {
 		return api.ErrExited
 	}
-	return i.lock.Lock(ctx)
+	if err := i.lock.Lock(ctx); err != nil {
+		return err
+	}
+	i.s.mu.Lock()
+	defer i.s.mu.Unlock()
+	if i.sealed {
+		i.lock.Unlock()
+		return api.ErrExited
+	}
+	return nil
 }
 
 // cancelWith makes a person's Ctrl-C cancel the holder of the lock, until release.

@@ -33,6 +33,7 @@ func (i *input) interrupt() error {
 	}
 	i.s.activity.noteInput()
 	s.clients.DropDraft()
+	s.nudges.Interrupted()
 	if s.rec.Pipes {
 		return s.tty.signalForeground(unix.SIGINT)
 	}

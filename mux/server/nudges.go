@@ -28,6 +28,14 @@ func (n nudged) Nudged(r api.NudgeRequest, rec api.Receipt) {
 	n.s.srv.events.emit(n.s, api.Event{Type: api.EventNudged, Receipt: &rec, Text: excerpt(r.Text), By: r.By})
 }
 
+func (n nudged) Interrupt(by *api.Actor) error {
+	err := n.s.input.interrupt()
+	if err == nil {
+		n.s.srv.events.emit(n.s, api.Event{Type: api.EventInterrupted, By: by})
+	}
+	return err
+}
+
 func (n nudged) Acquire(ctx context.Context) error         { return n.s.input.acquire(ctx) }
 func (n nudged) Release()                                  { n.s.input.release() }
 func (n nudged) CancelWith(cancel context.CancelCauseFunc) { n.s.input.cancelWith(cancel) }

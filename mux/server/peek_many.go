@@ -1,13 +1,16 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/endpoint"
 )
@@ -110,6 +113,11 @@ func (a *apiServer) handlePeekMany(w http.ResponseWriter, r *http.Request) (any,
 			return api.PeekUnchanged{Unchanged: true}, nil
 		}
 	}
+	if in.Wait > 0 {
+		if err := a.awaitNews(r.Context(), in.Requests, in.Wait); err != nil {
+			return nil, err
+		}
+	}
 	out := api.PeekReply{Results: make([]api.PeekResult, len(in.Requests))}
 	for i, one := range in.Requests {
 		out.Results[i] = a.peekOne(one)
@@ -118,6 +126,31 @@ func (a *apiServer) handlePeekMany(w http.ResponseWriter, r *http.Request) (any,
 		out.Watch = a.watches.keep(in.Requests)
 	}
 	return out, nil
+}
+
+// newsPause is between two looks at a list while sessions change, in it or not.
+const newsPause = 100 * time.Millisecond
+
+// awaitNews waits until a session has something new, or until the time is up.
+func (a *apiServer) awaitNews(ctx context.Context, requests []api.PeekRequest, most time.Duration) error {
+	end := time.NewTimer(most)
+	defer end.Stop()
+	for {
+		changed := a.srv.events.change() // first: what changes later is seen
+		if !a.srv.sessions.allSame(requests) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-end.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := clock.Sleep(ctx, newsPause); err != nil {
+			return err
+		}
+	}
 }
 
 // peekOne is the result of one of many requests; that of a session that does not

@@ -38,6 +38,56 @@ func (r *reaper) kill(ctx context.Context, s *session, grace time.Duration) erro
 	return nil
 }
 
+// untouched keeps every writer out until release, if the session's last input and output are
+// those, as its info shows them; else ErrActive.
+func (s *session) untouched(ctx context.Context, input, output string) (release func(), err error) {
+	nothing := func() {}
+	if err := s.input.acquire(ctx); err != nil {
+		if errors.Is(err, api.ErrExited) { // what is left of it may be ended
+			err = nil
+		}
+		return nothing, err
+	}
+	defer s.input.release()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in, out := s.srv.clock.Wall(unixTime(s.activity.lastIn)), s.srv.clock.Wall(unixTime(s.activity.lastOut))
+	if !shows(in, input) || !shows(out, output) {
+		return nil, fmt.Errorf("kill %s: %w", s.rec.ID, api.ErrActive)
+	}
+	s.input.sealed = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.input.sealed = false
+	}, nil
+}
+
+// shows reports whether a text is that time.
+func shows(at time.Time, text string) bool {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	return err == nil && t.Equal(at)
+}
+
+// end ends a session's tree as kill does, but keeps the session as one that exited. If
+// this server ends before, the caller repeats it.
+func (r *reaper) end(ctx context.Context, s *session, grace time.Duration) error {
+	if !s.life.beginKill() {
+		return r.endRest(ctx, s, grace)
+	}
+	err := s.life.endTree(ctx, grace)
+	if err == nil {
+		return nil
+	}
+	if s.life.abandonKill() {
+		r.add(s)
+	}
+	if errors.Is(context.Cause(ctx), api.ErrLeaving) {
+		return fmt.Errorf("kill %s: %w", s.name(), api.ErrLeaving)
+	}
+	return err
+}
+
 // endRest ends what is left of an ended session's tree, if no sweep has done so yet.
 func (r *reaper) endRest(ctx context.Context, s *session, grace time.Duration) error {
 	if s.life.swept.Load() {

@@ -18,6 +18,7 @@ import (
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/exec"
 	"gascity.dev/gc/mux/internal/attached"
+	"gascity.dev/gc/mux/internal/cities"
 	"gascity.dev/gc/mux/internal/endpoint"
 	"gascity.dev/gc/mux/internal/loop"
 	"gascity.dev/gc/mux/internal/muxdb"
@@ -51,6 +52,7 @@ type server struct {
 	endpoint *endpoint.Endpoint
 	queue    *queue.Queue
 	outbox   *outbox.Outbox
+	cities   *cities.Relay
 	commands *exec.Commands
 	nesting  *attached.Nesting
 
@@ -75,6 +77,7 @@ type lifetime struct {
 	done  chan struct{} // closed when the server should end
 	once  sync.Once
 	work  sync.WaitGroup // goroutines of the server
+	owed  debts
 }
 
 // started reports whether the keeper knows that the server is ready.
@@ -97,7 +100,7 @@ func newServer(set settings) *server {
 	srv.sessions = sessionTable{srv: srv, byID: make(map[string]*session), byName: make(map[string]*session)}
 	srv.sessions.created.L = &srv.mu
 	srv.nesting = attached.NewNesting(srv.sessions.aroundAny)
-	srv.outbox = outbox.New(srv.lifetime.done)
+	srv.outbox, srv.cities = outbox.New(srv.lifetime.done), cities.New(srv.lifetime.done)
 	srv.reaper = reaper{srv: srv, ended: make(chan *session, 1024)}
 	srv.api.srv = srv
 	srv.endpoint = endpoint.New(set.paths.Socket, srv.keeper.current, srv.api.handler())
@@ -131,6 +134,7 @@ func Run(args []string) int {
 	left := &adoption{srv: srv}
 	if err := srv.open(control, left); err != nil {
 		slog.Error("cannot start", "error", err)
+		srv.leave() // the keeper may end by the refusal: none is to take its place
 		if srv.keeper.link != nil {
 			_ = srv.keeper.link.Tell(keeper.KindRefuse, err.Error())
 		}

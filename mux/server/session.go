@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/attached"
 	"gascity.dev/gc/mux/internal/fifo"
@@ -31,10 +32,13 @@ type sessionRecord struct {
 	Recording bool             `json:"recording,omitempty"`
 	Ready     string           `json:"ready,omitempty"`
 	Rules     []api.StatusRule `json:"rules,omitempty"`
+	MaxedOut  []api.LimitRule  `json:"limitRules,omitempty"`
+	Zone      string           `json:"zone,omitempty"` // TZ of its environment
 	Composer  api.Composer     `json:"composer,omitzero"`
 	First     string           `json:"first,omitempty"` // end of the first line of its first message
 	Reports   bool             `json:"reports,omitempty"`
 	Interrupt []string         `json:"interrupt,omitempty"`
+	Stuck     clock.Millis     `json:"stuck,omitzero"`   // api.CreateRequest.StuckAfter
 	Cgroup    string           `json:"cgroup,omitempty"` // directory; "": none
 	Limits    []api.LimitInfo  `json:"limits,omitempty"`
 	Slot      int              `json:"slot"`            // of the journal's header
@@ -117,7 +121,7 @@ func (s *session) collect() {
 
 // broadcast wakes everyone who waits for a change, and counts it. mu is held.
 func (s *session) broadcast() {
-	s.srv.events.changes.Add(1)
+	s.srv.events.noteChange()
 	if s.changed != nil {
 		close(s.changed)
 		s.changed = nil

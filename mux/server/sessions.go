@@ -13,6 +13,7 @@ import (
 	"gascity.dev/gc/internal/trim"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/internal/limits"
+	"gascity.dev/gc/mux/internal/owned"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/mux/keeper"
 	"golang.org/x/sys/unix"
@@ -26,9 +27,10 @@ type sessionTable struct {
 	byName   map[string]*session          // running ones; nil while one is being created
 	exited   []*session                   // oldest first
 	early    map[string]keeper.ExitNotice // exits that overtook their session
-	creating int                          // sessions being created
-	created  sync.Cond                    // one of them exists or failed
-	stopping bool                         // no more sessions are created
+	owned    owned.Table
+	creating int       // sessions being created
+	created  sync.Cond // one of them exists or failed
+	stopping bool      // no more sessions are created
 
 	idleTimer  *time.Timer // runs while there is no session at all
 	sweepTimer *time.Timer // runs while exited sessions are kept
@@ -79,6 +81,10 @@ func (t *sessionTable) enter(s *session, running bool) {
 	t.byID[s.rec.ID] = s
 	if running {
 		t.byName[s.name()] = s
+	}
+	if owner := s.rec.Owner; running && owner != "" {
+		t.owned.Begin(owner, api.Work{ID: s.rec.ID, Text: s.rec.Command, Since: unixTime(s.life.born)})
+		t.srv.lifetime.work.Go(func() { t.workChanged(owner) })
 	}
 }
 
@@ -352,7 +358,24 @@ func (t *sessionTable) ended(s *session) {
 	if s.storage.journal.Flags.Or(journal.FlagEnded)&journal.FlagEnded == 0 { // else an earlier server published it
 		t.srv.events.emit(s, api.Event{Type: api.EventExited, Exit: s.life.exitCopy()})
 	}
-	t.srv.lifetime.work.Go(func() { t.moveExited(s) })
+	t.srv.lifetime.work.Go(func() {
+		if s.rec.Owner != "" {
+			t.srv.mu.Lock() // after enter, which may be called with s.mu held
+			t.owned.End(s.rec.Owner, s.rec.ID)
+			t.srv.mu.Unlock()
+			t.workChanged(s.rec.Owner)
+		}
+		t.moveExited(s)
+	})
+}
+
+// workChanged wakes those who wait for the owner of a background command.
+func (t *sessionTable) workChanged(owner string) {
+	if s := t.named(owner); s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.broadcast()
+	}
 }
 
 // lateExit delivers an exit notice that came before the session was entered.

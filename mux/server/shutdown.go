@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"gascity.dev/gc/mux/api"
@@ -12,14 +13,21 @@ import (
 // socket's queue for the next server.
 const (
 	lastReplies = 250 * time.Millisecond // for replies being written; waiting requests are cut off
-	lastWork    = 3 * time.Second        // for work that ignores the cut, such as a nudge between its text and Enter
+	lastWork    = 3 * time.Second        // for what is owed, and for work that ignores the cut, such as a nudge between its text and Enter
 )
 
 // close ends what serve began, after lifetime.done was closed. Work not finished within
 // lastWork is abandoned: what must survive a server survives its kill, too.
 func (srv *server) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), lastReplies)
+	ctx, cancel := context.WithTimeout(context.Background(), lastWork)
 	defer cancel()
+	go func() {
+		select {
+		case <-srv.lifetime.owed.paid():
+			time.AfterFunc(lastReplies, cancel)
+		case <-ctx.Done():
+		}
+	}()
 	srv.events.log.Close()
 	srv.compactor.close()
 	srv.endpoint.Close(ctx)
@@ -47,10 +55,12 @@ func (srv *server) close() {
 }
 
 // untilDone returns ctx without its cancellation, so that work is finished even if the
-// client left. It is cancelled with ErrLeaving when the server ends.
+// client left. It is cancelled with ErrLeaving when the server ends, which waits for that
+// answer to be given.
 func (srv *server) untilDone(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	finished := make(chan struct{})
+	srv.lifetime.owed.add(1)
 	go func() {
 		select {
 		case <-srv.lifetime.done:
@@ -61,5 +71,36 @@ func (srv *server) untilDone(ctx context.Context) (context.Context, context.Canc
 	return ctx, func() {
 		close(finished)
 		cancel(nil)
+		srv.lifetime.owed.add(-1)
 	}
+}
+
+// debts counts the requests whose caller must learn how far they got before the server
+// ends. The zero value is ready for use.
+type debts struct {
+	mu   sync.Mutex
+	n    int
+	none chan struct{} // closed when n is 0; nil: nobody waits for that
+}
+
+func (d *debts) add(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.n += n; d.n == 0 && d.none != nil {
+		close(d.none)
+		d.none = nil
+	}
+}
+
+// paid returns a channel that is closed once there are no debts.
+func (d *debts) paid() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := make(chan struct{})
+	if d.n == 0 {
+		close(c)
+	} else {
+		d.none = c
+	}
+	return c
 }

@@ -149,3 +149,44 @@ func TestLastReplyIsWhole(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 }
+
+// TestEndKeepsTheSession: its last screen and its exit can be read afterwards, also if the
+// server was replaced meanwhile.
+func TestEndKeepsTheSession(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	s := create(t, c, "s", `trap 'echo "asked$again"; again=" again"' TERM; trap '' HUP; echo ready; while read y; [ "$y" != go ]; do :; done; echo bye; exit 3`)
+	await(t, c, "s", "^ready")
+	ended := make(chan error, 1)
+	go func() { ended <- c.End(t.Context(), "s", time.Hour) }()
+	await(t, c, "s", "^asked")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Upgrade(t.Context(), exe, "newer"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "s", "^asked again") // by the next server, which then knows why the session ends
+	if err := c.Keys(t.Context(), "s", []string{"g", "o", "Enter"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Peek(t.Context(), api.PeekRequest{Name: "s"})
+	if err != nil || !strings.HasSuffix(strings.TrimSpace(got.Text), "bye") {
+		t.Errorf("it shows %q, %v", got.Text, err)
+	}
+	if got.Exit == nil || got.Exit.Code != 3 || got.Exit.Reason != api.ReasonStopped {
+		t.Errorf("exit %+v", got.Exit)
+	}
+	noneIsLeft(t, s)
+	if err := c.End(t.Context(), "s", 0); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	if err := c.Kill(t.Context(), "s", 0); err != nil {
+		t.Fatal(err)
+	}
+	awaitNone(t, c, "s")
+}

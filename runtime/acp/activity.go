@@ -1,9 +1,7 @@
 package acp
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,7 +27,24 @@ func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity,
 	if err != nil {
 		return runtime.Activity{}, fmt.Errorf("activity of %s: %w", name, err)
 	}
-	return activityOf(st), nil
+	a := activityOf(st)
+	if base, ok := runtime.As[runtime.ActivityProvider](p.o.Base); ok && a.State == runtime.ActivityWorking {
+		if seen, err := base.Activity(ctx, name); err == nil {
+			a = still(a, seen)
+		}
+	}
+	return a, nil
+}
+
+// still adds what only the base sees: that nothing moves although the agent claims to work,
+// and what runs in its background.
+func still(a, seen runtime.Activity) runtime.Activity {
+	if a.State == runtime.ActivityWorking && seen.State == runtime.ActivityStuck {
+		a.State, a.Source, a.Since, a.Evidence = seen.State, seen.Source, seen.Since, seen.Evidence
+		a.Sources = slices.Concat(a.Sources, seen.Sources)
+	}
+	a.Background = seen.Background
+	return a
 }
 
 // atOnce is how many hosts Activities asks at the same time.
@@ -46,15 +61,15 @@ func (p *Provider) Activities(ctx context.Context, names []string) (map[string]r
 		asked.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
-			a, err := p.Activity(ctx, name)
+			st, err := p.state(ctx, name)
 			if err != nil {
 				return // what the base says is as good as it gets
 			}
-			a.Sources = nil
 			mu.Lock()
 			defer mu.Unlock()
 			s := out[name]
-			s.Activity = a
+			s.Activity = still(activityOf(st), s.Activity)
+			s.Sources = nil
 			out[name] = s
 		})
 	}
@@ -66,7 +81,7 @@ func activityOf(st control.State) runtime.Activity {
 	return runtime.Activity{
 		State: st.Activity, Kind: st.Kind, Source: source, Evidence: st.Evidence, Since: st.Since,
 		Pending: interaction(st.Pending), Mode: st.Mode, Model: st.Model, Notice: st.Notice,
-		Usage: usage(st), LastTurn: lastTurn(st),
+		Usage: usage(st), LastTurn: lastTurn(st), Answered: (*runtime.Answered)(st.Answered),
 		Sources: []runtime.ActivitySource{{Source: source, State: st.Activity, Kind: st.Kind, Since: st.Since, Evidence: st.Evidence}},
 	}
 }
@@ -87,7 +102,7 @@ func lastTurn(st control.State) *runtime.Turn {
 	}
 	return &runtime.Turn{
 		N: st.Turns, ID: t.ID, StopReason: t.StopReason, Error: t.Error, Duration: t.Duration,
-		InputTokens: t.Input, OutputTokens: t.Output, Ended: t.Ended,
+		InputTokens: t.Input, OutputTokens: t.Output, Ended: t.Ended, CancelledBy: t.Cancelled,
 	}
 }
 
@@ -120,25 +135,16 @@ func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interacti
 // the one that is open now, also if the connection breaks.
 func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) error {
 	if a.RequestID == "" {
-		st, err := p.state(ctx, name)
+		q, err := p.Pending(ctx, name)
 		if err != nil {
 			return fmt.Errorf("answer %s: %w", name, err)
 		}
-		if st.Pending == nil {
+		if q == nil {
 			return fmt.Errorf("answer %s: %w: no question is open", name, runtime.ErrQuestion)
 		}
-		a.RequestID = st.Pending.RequestID
+		a.RequestID = q.RequestID
 	}
-	answer := control.Answer{ID: rand.Text(), RequestID: a.RequestID, Option: a.Action, Text: a.Text, By: cmp.Or(p.o.Author, "person")}
-	err := p.query(ctx, name, func(c *control.Client) error { return c.Respond(ctx, answer) }) // the host knows the id
-	var e *control.Error
-	if errors.As(err, &e) {
-		return fmt.Errorf("answer %s: %w: %w", name, runtime.ErrQuestion, err)
-	}
-	if err != nil {
-		return fmt.Errorf("answer %s: %w", name, err)
-	}
-	return nil
+	return p.Around.Respond(ctx, name, a)
 }
 
 // WaitForIdle implements runtime.IdleWaitProvider.
@@ -186,12 +192,14 @@ func (p *Provider) WaitFor(ctx context.Context, name string, any []runtime.Condi
 	return first.met, first.err
 }
 
-// split returns the indexes of the conditions about turns, and of the others.
+// split returns the indexes of the conditions about turns, and of the others. Both know of
+// changes of the status: only the base sees that nothing moves.
 func split(any []runtime.Condition) (turns, others []int) {
 	for i, c := range any {
 		if c.Idle || c.Blocked || c.Done || c.Status {
 			turns = append(turns, i)
-		} else {
+		}
+		if !c.Idle && !c.Blocked && !c.Done {
 			others = append(others, i)
 		}
 	}

@@ -22,6 +22,9 @@ func agentOf(t *testing.T, b *backend) (p *acp.Provider, name string) {
 	return wrapped.(agents).Provider.(*acp.Provider), "a"
 }
 
+// patience is how long a test waits for an expected condition.
+const patience = 10 * time.Second
+
 // await calls ok until it holds.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
@@ -142,9 +145,9 @@ func TestOneShot(t *testing.T) {
 			t.Fatal(err)
 		}
 		if prompt == "HOLD" { // a turn that is cancelled is no success
-			await(t, "the turn", func() bool {
-				a, err := p.(agents).Provider.(*acp.Provider).Activity(t.Context(), prompt)
-				return err == nil && a.State == runtime.ActivityWorking
+			await(t, "the turn", func() bool { // before the agent says so, it may overlook a cancel
+				screen, err := p.Peek(t.Context(), prompt, 0)
+				return err == nil && strings.Contains(screen, "holding")
 			})
 			if err := p.Interrupt(t.Context(), prompt); err != nil {
 				t.Fatal(err)

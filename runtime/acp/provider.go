@@ -1,9 +1,10 @@
 // Package acp is the provider for agents that speak the Agent Client Protocol.
 //
 // The program of such a session is a host (package internal/acp/host), which another
-// provider, the base, runs in a terminal of its own. Calls about turns go to the
-// host's control socket: messages, questions, interrupts, status. All others go to the
-// base. So it keeps no state, and an agent outlives every process that uses it.
+// provider, the base, runs in a terminal of its own. What the agent is doing, and what it
+// asks, comes from the host's control socket. All else goes to the base, also messages,
+// answers and interrupts: its multiplexer delivers them through that socket, and knows who
+// sent them. So it keeps no state, and an agent outlives every process that uses it.
 //
 // Its invariant: what an agent does is known from its own messages; a nudge is
 // submitted only when the agent has taken it. It serves cities with session = "acp";
@@ -15,11 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
 	"gascity.dev/gc/internal/acp/control"
+	"gascity.dev/gc/internal/self"
+	"gascity.dev/gc/internal/spawn"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/wrap"
 )
@@ -28,12 +30,18 @@ import (
 type Options struct {
 	Base    runtime.Provider // hosts the sessions; must be runtime.Controlled
 	Dir     string           // absolute; each session keeps its transcript and queue in a folder of it
+	Machine Machine          // of the sessions, if it is another one; Dir is then relative to where hosts keep theirs
 	Version string           // of this gc
 	Host    string           // the program that is run as host; "": this one
-	Author  string           // who answers questions through it, for the transcript; "": person
 	Report  func(runtime.Step)
 
 	StopGrace time.Duration // for the agent to end by itself at a stop; 0: 5 s
+}
+
+// Machine is another machine with a gc; a *far.Client is one.
+type Machine interface {
+	// Run is spawn.Run there; a Line gets the environment of the machine, with GC_BIN.
+	Run(ctx context.Context, c spawn.Command) (code int, err error)
 }
 
 // Provider implements runtime.Provider. Safe for concurrent use.
@@ -48,6 +56,7 @@ var (
 	_ runtime.ActivityProvider       = (*Provider)(nil)
 	_ runtime.InteractionProvider    = (*Provider)(nil)
 	_ runtime.ImmediateNudgeProvider = (*Provider)(nil)
+	_ runtime.InterruptNudgeProvider = (*Provider)(nil)
 	_ runtime.IdleWaitProvider       = (*Provider)(nil)
 	_ runtime.Waiter                 = (*Provider)(nil)
 	_ runtime.ConversationProvider   = (*Provider)(nil)
@@ -64,15 +73,15 @@ func New(o Options) (*Provider, error) {
 	if !ok {
 		return nil, fmt.Errorf("acp: sessions of %T have no control socket: %w", o.Base, runtime.ErrUnsupported)
 	}
-	if !filepath.IsAbs(o.Dir) {
-		return nil, fmt.Errorf("acp: the folder %q is not absolute", o.Dir)
+	if filepath.IsAbs(o.Dir) != (o.Machine == nil) {
+		return nil, fmt.Errorf("acp: the folder %q does not fit the machine", o.Dir)
 	}
 	if o.Host == "" {
-		self, err := os.Executable()
+		program, err := self.Program()
 		if err != nil {
 			return nil, fmt.Errorf("acp: %w", err)
 		}
-		o.Host = self
+		o.Host = program
 	}
 	if o.StopGrace <= 0 {
 		o.StopGrace = stopGrace

@@ -1,90 +1,77 @@
 package acp_test
 
 import (
-	"context"
 	"errors"
-	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
-	"gascity.dev/gc/internal/acp/control"
+	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/acp"
-	"gascity.dev/gc/runtime/runtimefake"
+	"gascity.dev/gc/runtime/native"
 )
-
-// lossy is a base whose first connection to the host breaks once a request came.
-type lossy struct {
-	*runtimefake.Fake
-	host  func(control.Request) control.Reply
-	loses func(control.Request) bool // reports whether the host gets the lost request
-	calls int
-}
-
-func (l *lossy) Control(context.Context, string) (net.Conn, error) {
-	near, far := net.Pipe()
-	l.calls++
-	first := l.calls == 1
-	s := control.NewServer("test", func(_ context.Context, r control.Request) control.Reply {
-		if !first {
-			return l.host(r)
-		}
-		if l.loses(r) {
-			l.host(r)
-		}
-		far.Close()
-		return control.Reply{}
-	})
-	go func() { _ = s.Serve(&once{conn: far}) }()
-	return near, nil
-}
-
-// once is a listener with one connection.
-type once struct {
-	net.Listener
-	conn net.Conn
-}
-
-func (o *once) Accept() (net.Conn, error) {
-	c := o.conn
-	o.conn = nil
-	if c == nil {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
 
 // An answer whose connection broke is carried out once, and succeeds only if it was.
 func TestRespondAfterALostConnection(t *testing.T) {
-	for name, c := range map[string]struct {
-		arrived bool
-		option  string
-		err     error
-	}{
-		"it had arrived":               {true, "Yes", nil},
-		"it had not":                   {false, "Yes", nil},
-		"it had not, and is not valid": {false, "Maybe", runtime.ErrQuestion},
-		"another's answer came before": {false, "Late", runtime.ErrQuestion},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ids := map[string]bool{}
-			l := &lossy{Fake: runtimefake.New(), loses: func(control.Request) bool { return c.arrived }}
-			l.host = func(r control.Request) control.Reply {
-				if r.Answer.Option != "Yes" && !ids[r.Answer.ID] {
-					return control.Reply{Error: &control.Error{Code: control.CodeStale, Message: "not open, or no such option"}}
-				}
-				ids[r.Answer.ID] = true
-				return control.Reply{}
-			}
-			p, err := acp.New(acp.Options{Base: l, Dir: t.TempDir()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Respond(t.Context(), "a", runtime.Answer{RequestID: "q", Action: c.option}); !errors.Is(err, c.err) {
-				t.Errorf("%v, want %v", err, c.err)
-			}
-			if c.err == nil && len(ids) != 1 {
-				t.Errorf("%d answers", len(ids))
-			}
-		})
+	t.Parallel()
+	b := newBackend(t)
+	_, name := agentOf(t, b)
+	var lose atomic.Int64 // what becomes of the next answer
+	paths := b.paths
+	paths.Socket = filepath.Join(filepath.Dir(b.paths.Socket), "p")
+	testenv.Proxy(t, paths.Socket, b.paths.Socket, func() {}, func(r *http.Request) int {
+		if !strings.HasSuffix(r.URL.Path, "/respond") {
+			return testenv.Pass
+		}
+		return int(lose.Swap(testenv.Pass))
+	})
+	base, err := native.New(native.Options{Paths: paths, Version: "test", Sessions: native.WithControl})
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer base.Close()
+	p, err := acp.New(acp.Options{Base: base, Dir: b.dir, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what   int
+		option string
+		err    error
+	}{
+		{testenv.LoseReply, "Yes", nil},
+		{testenv.Drop, "No", nil},
+		{testenv.Drop, "Maybe", runtime.ErrQuestion},
+		{testenv.LoseReply, "Maybe", runtime.ErrQuestion},
+	} {
+		if err := p.WaitForIdle(t.Context(), name, patience); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := p.Nudge(t.Context(), name, runtime.TextContent("ASK execute Yes No")); err != nil || r.State != runtime.Submitted {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		await(t, "the question", is(t, p, name, runtime.ActivityBlocked))
+		lose.Store(int64(c.what))
+		if err := p.Respond(t.Context(), name, runtime.Answer{Action: c.option}); !errors.Is(err, c.err) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if lose.Load() != testenv.Pass {
+			t.Errorf("%+v: nothing was lost", c)
+		}
+		if c.err != nil {
+			if err := p.Respond(t.Context(), name, runtime.Answer{Action: "Yes"}); err != nil {
+				t.Errorf("after %+v: %v", c, err)
+			}
+		}
+	}
+	if err := p.WaitForIdle(t.Context(), name, patience); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the answers", func() bool {
+		screen, err := p.Peek(t.Context(), name, 0)
+		return err == nil && strings.Count(screen, "chose Yes") == 3 && strings.Count(screen, "chose No") == 1
+	})
 }

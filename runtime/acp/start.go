@@ -2,9 +2,9 @@ package acp
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -29,12 +29,12 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 	if err := runtime.CheckName(name); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	file, err := control.WriteLaunch(p.launch(name, cfg))
+	file, err := p.send(ctx, p.launch(name, cfg))
 	if err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	defer os.Remove(file) // if the host has not
 	if err := p.o.Base.Start(ctx, name, p.hosted(cfg, file)); err != nil {
+		p.forget(ctx, file)
 		return err
 	}
 	begin := time.Now()
@@ -48,6 +48,7 @@ func (p *Provider) Start(ctx context.Context, name string, cfg runtime.Config) e
 	if err == nil {
 		return nil
 	}
+	p.forget(ctx, file)
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 	defer cancel()
 	if derr := p.Stop(clean, name); derr != nil {
@@ -83,7 +84,7 @@ func (p *Provider) launch(name string, cfg runtime.Config) control.Launch {
 // hosted is the config with which the base runs the host: the agent's hints about its
 // screen do not apply.
 func (p *Provider) hosted(cfg runtime.Config, file string) runtime.Config {
-	words := []string{"exec", shell.Quote(p.o.Host)}
+	words := []string{"exec", p.program()}
 	for _, arg := range host.Args(file) {
 		words = append(words, shell.Quote(arg))
 	}
@@ -91,7 +92,7 @@ func (p *Provider) hosted(cfg runtime.Config, file string) runtime.Config {
 	cfg.Command, cfg.Control, cfg.ReportsStatus = strings.Join(words, " "), true, true
 	cfg.PromptSuffix, cfg.PromptFlag, cfg.Prompt, cfg.Nudge = "", "", "", ""
 	cfg.ReadyPromptPrefix, cfg.ReadyDelay, cfg.ProcessNames = "", 0, nil
-	cfg.EmitsPermissionWarning, cfg.AcceptStartupDialogs, cfg.Dialogs, cfg.StatusRules = false, &off, nil, nil
+	cfg.EmitsPermissionWarning, cfg.AcceptStartupDialogs, cfg.Dialogs, cfg.StatusRules, cfg.LimitRules = false, &off, nil, nil, nil
 	cfg.Composer, cfg.InterruptKeys = runtime.Composer{}, nil
 	cfg.ACP, cfg.MCPServers, cfg.ResumeID, cfg.StartupEnvelope = nil, nil, "", ""
 	return cfg
@@ -165,8 +166,13 @@ func (p *Provider) greet(ctx context.Context, name string, cfg runtime.Config) e
 		text = cfg.FirstMessage(text)
 	}
 	begin := time.Now()
-	r, err := p.nudge(ctx, name, runtime.TextContent(text), control.Nudge{Queue: true})
-	if err == nil && r.State != runtime.Submitted && r.State != control.StateQueued {
+	n := control.Nudge{ID: rand.Text(), Blocks: []control.Block{{Text: text}}, Queue: true}
+	var r control.Receipt
+	err := p.query(ctx, name, func(c *control.Client) (err error) { // the host knows the id
+		r, err = c.Nudge(ctx, n)
+		return err
+	})
+	if err == nil && r.State != control.StateSubmitted && r.State != control.StateQueued {
 		err = fmt.Errorf("nudge: %s: %s", r.State, r.Detail)
 	}
 	if p.o.Report != nil {

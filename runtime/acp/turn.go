@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -30,75 +29,6 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 		cancel()
 	}
 	return p.o.Base.Stop(ctx, name)
-}
-
-// Nudge implements runtime.Provider. It waits for the end of the running turn, and for
-// evidence that the agent has the message; a message that still waits when ctx ends is
-// withdrawn, and its receipt is blocked.
-func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
-	return p.nudge(ctx, name, content, control.Nudge{})
-}
-
-// NudgeNow implements runtime.ImmediateNudgeProvider: the message goes into the
-// running turn, if the agent supports that.
-func (p *Provider) NudgeNow(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
-	return p.nudge(ctx, name, content, control.Nudge{Now: true})
-}
-
-func (p *Provider) nudge(ctx context.Context, name string, content []runtime.ContentBlock, n control.Nudge) (runtime.Receipt, error) {
-	n.ID = rand.Text()
-	for _, b := range content {
-		if b.Type == runtime.BlockFilePath {
-			n.Blocks = append(n.Blocks, control.Block{Path: b.Path})
-		} else {
-			n.Blocks = append(n.Blocks, control.Block{Text: b.Text})
-		}
-	}
-	var r control.Receipt
-	err := p.query(ctx, name, func(c *control.Client) (err error) { // the host knows the id
-		r, err = c.Nudge(ctx, n)
-		return err
-	})
-	if err != nil && ctx.Err() != nil {
-		return p.takeBack(ctx, name, n.ID, err)
-	}
-	if errors.Is(err, control.ErrLost) || errors.Is(err, runtime.ErrSessionNotFound) {
-		if running, rerr := p.IsRunning(ctx, name); rerr == nil && !running {
-			err = errors.Join(runtime.ErrSessionNotFound, err)
-		}
-	}
-	if err != nil {
-		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
-	}
-	return runtime.Receipt{State: runtime.State(r.State), By: r.By, Detail: r.Detail}, nil
-}
-
-// takeBackTime is how long a message may take to be taken back.
-const takeBackTime = 3 * time.Second
-
-// takeBack ends the wait for a message: either it is taken back, or it was sent, and
-// its receipt is not known.
-func (p *Provider) takeBack(ctx context.Context, name, id string, cause error) (runtime.Receipt, error) {
-	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeBackTime)
-	defer cancel()
-	err := p.query(short, name, func(c *control.Client) error { return c.TakeBack(short, id) })
-	var refusal *control.Error
-	switch {
-	case err == nil:
-		return runtime.Receipt{State: runtime.Blocked, By: "turn", Detail: "the agent is working"}, nil
-	case errors.As(err, &refusal) && refusal.Code == control.CodeNotFound:
-		return runtime.Receipt{State: runtime.Unverified, Detail: "the wait for the receipt ended"}, nil
-	}
-	return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, cause)
-}
-
-// Interrupt implements runtime.Provider.
-func (p *Provider) Interrupt(ctx context.Context, name string) error {
-	err := p.query(ctx, name, func(c *control.Client) error { return c.Interrupt(ctx) })
-	if err != nil && !errors.Is(err, runtime.ErrSessionNotFound) {
-		return fmt.Errorf("interrupt %s: %w", name, err)
-	}
-	return nil
 }
 
 // WaitForInterruptBoundary waits until no turn that began before since is open: the

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 
 	"gascity.dev/gc/mux/api"
@@ -16,7 +17,7 @@ func (p *Provider) Activity(ctx context.Context, name string) (runtime.Activity,
 		return runtime.Activity{}, fmt.Errorf("activity of %s: %w", name, err)
 	}
 	out := activityOf(a)
-	out.Since = p.here(ctx, out.Since)
+	out = p.hereAll(ctx, out)
 	for _, s := range a.Sources {
 		s.Since = p.here(ctx, s.Since)
 		out.Sources = append(out.Sources, runtime.ActivitySource(s))
@@ -38,9 +39,29 @@ func (p *Provider) Seen(ctx context.Context, name string) error {
 
 // activityOf converts an activity, without its sources.
 func activityOf(a api.Activity) runtime.Activity {
-	return runtime.Activity{
-		State: a.State, Kind: a.Kind, Source: a.Source, Evidence: a.Evidence, Since: a.Since, Pending: interaction(a.Pending),
+	var work []runtime.Work
+	for _, w := range a.Background {
+		work = append(work, runtime.Work(w))
 	}
+	return runtime.Activity{
+		Background: work,
+		State:      a.State, Kind: a.Kind, Source: a.Source, Evidence: a.Evidence, Since: a.Since, Message: a.Message, Pending: interaction(a.Pending),
+		Limit: (*runtime.Limit)(a.Limit),
+	}
+}
+
+// hereAll converts the times of an activity to this machine's clock.
+func (p *Provider) hereAll(ctx context.Context, a runtime.Activity) runtime.Activity {
+	a.Since = p.here(ctx, a.Since)
+	for i := range a.Background {
+		a.Background[i].Since = p.here(ctx, a.Background[i].Since)
+	}
+	if a.Limit != nil {
+		l := *a.Limit
+		l.Until = p.here(ctx, l.Until)
+		a.Limit = &l
+	}
+	return a
 }
 
 // Activities implements runtime.ManyActivities.
@@ -60,7 +81,7 @@ func (p *Provider) Activities(ctx context.Context, names []string) (map[string]r
 			last = s.LastInput
 		}
 		a := activityOf(s.Activity)
-		a.Since = p.here(ctx, a.Since)
+		a = p.hereAll(ctx, a)
 		out[s.Name] = runtime.SessionActivity{Activity: a, Last: p.here(ctx, last)}
 	}
 	return out, nil
@@ -105,15 +126,21 @@ func (p *Provider) Pending(ctx context.Context, name string) (*runtime.Interacti
 }
 
 // Respond implements runtime.InteractionProvider. The answer must be one of the
-// options; a question for text is answered with a nudge.
+// options; a question for text is answered with a nudge, or with text if the session has
+// a control socket.
 func (p *Provider) Respond(ctx context.Context, name string, a runtime.Answer) error {
-	if a.Text != "" {
-		return fmt.Errorf("answer %s: text: %w", name, runtime.ErrInteractionUnsupported)
-	}
 	info, err := p.live(ctx, name)
-	if err == nil {
-		r := api.RespondRequest{ID: a.RequestID, Action: a.Action}
-		err = p.send(ctx, func(c *client.Client) error { return c.Respond(ctx, info.ID, r) })
+	r := api.RespondRequest{ID: a.RequestID, Action: a.Action}
+	answer := func(c *client.Client) error { return c.Respond(ctx, info.ID, r) }
+	switch {
+	case err != nil:
+	case info.Control: // the program knows the answer's id
+		r.Text, r.AnswerID = a.Text, rand.Text()
+		err = p.query(ctx, answer)
+	case a.Text != "":
+		err = fmt.Errorf("text: %w", runtime.ErrInteractionUnsupported)
+	default:
+		err = p.send(ctx, answer)
 	}
 	if err != nil {
 		return fmt.Errorf("answer %s: %w", name, err)

@@ -14,13 +14,10 @@ import (
 // Control implements runtime.Controlled.
 func (p *Provider) Control(ctx context.Context, name string) (net.Conn, error) {
 	var conn net.Conn
-	info, err := p.live(ctx, name)
-	if err == nil {
-		err = p.query(ctx, func(c *client.Client) (err error) {
-			conn, err = c.Control(ctx, info.ID)
-			return err
-		})
-	}
+	err := p.query(ctx, func(c *client.Client) (err error) {
+		conn, err = c.Control(ctx, name)
+		return err
+	})
 	switch {
 	case gone(err):
 		err = errors.Join(runtime.ErrSessionNotFound, err)

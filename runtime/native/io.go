@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,15 +17,22 @@ import (
 	"gascity.dev/gc/runtime/driver"
 )
 
+// attachAway is how long a terminal waits for another machine that is away. The person
+// is told, and can detach.
+const attachAway = 10 * time.Minute
+
 // Attach implements runtime.Provider.
 func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) error {
-	o := attach.Options{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly, Alone: t.Alone, Scrollback: t.Scrollback}
+	o := attach.Options{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly, Alone: t.Alone, Scrollback: t.Scrollback, Notices: t.Notices}
 	if t.DetachKeys != "" {
 		keys, err := keys.ParseDetach(t.DetachKeys)
 		if err != nil {
 			return fmt.Errorf("attach %s: %w", name, err)
 		}
 		o.DetachKeys = keys
+	}
+	if p.o.Machine != nil {
+		o.Where, o.Reconnect = p.o.Machine.String(), attachAway
 	}
 	c, err := p.Client(ctx)
 	if err != nil {
@@ -58,20 +66,45 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 
 // Nudge implements runtime.Provider.
 func (p *Provider) Nudge(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
-	return p.nudgeNamed(ctx, name, api.NudgeRequest{Text: runtime.FlattenText(content), Raw: runtime.IsRaw(content)})
+	return p.nudgeNamed(ctx, name, content, api.NudgeRequest{})
 }
 
 // NudgeNow implements runtime.ImmediateNudgeProvider.
 func (p *Provider) NudgeNow(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
-	return p.nudgeNamed(ctx, name, api.NudgeRequest{Text: runtime.FlattenText(content), Raw: runtime.IsRaw(content), Timeout: time.Nanosecond, Now: true})
+	return p.nudgeNamed(ctx, name, content, api.NudgeRequest{Timeout: time.Nanosecond, Now: true})
 }
 
-func (p *Provider) nudgeNamed(ctx context.Context, name string, r api.NudgeRequest) (runtime.Receipt, error) {
+// NudgeInterrupt implements runtime.InterruptNudgeProvider.
+func (p *Provider) NudgeInterrupt(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
+	r, err := p.nudgeNamed(ctx, name, content, api.NudgeRequest{Timeout: interruptPatience, Interrupt: true})
+	if err == nil {
+		r.Interrupted = cmp.Or(r.Interrupted, runtime.InterruptUnverified) // a receipt that was remembered does not say
+	}
+	return r, err
+}
+
+// interruptPatience is how long an agent with a control socket may take to end a turn.
+const interruptPatience = 15 * time.Second
+
+func (p *Provider) nudgeNamed(ctx context.Context, name string, content []runtime.ContentBlock, r api.NudgeRequest) (runtime.Receipt, error) {
 	info, err := p.live(ctx, name) // also proves the connection
 	if err != nil {
 		return runtime.Receipt{}, fmt.Errorf("nudge %s: %w", name, err)
 	}
+	r.ID, r.Text, r.Raw = rand.Text(), runtime.FlattenText(content), runtime.IsRaw(content)
+	if info.Control {
+		r.Blocks = blocksOf(content)
+		if !r.Now && !r.Interrupt {
+			r.Timeout = patience(ctx)
+		}
+	}
 	got, err := p.nudge(ctx, info.ID, r)
+	switch {
+	case info.Control && errors.Is(err, api.ErrTooLarge):
+		return runtime.Receipt{State: runtime.Refused, Detail: err.Error()}, nil
+	case info.Control && err != nil && ctx.Err() != nil:
+		got, err = p.takeBack(ctx, info.ID, r.ID)
+	}
 	if err != nil {
 		return got, fmt.Errorf("nudge %s: %w", name, err)
 	}
@@ -86,7 +119,9 @@ const nudgeAway = 2 * time.Minute
 // can tell how far it came. The error of a connection that stays lost says that the text
 // may have been typed.
 func (p *Provider) nudge(ctx context.Context, id string, r api.NudgeRequest) (runtime.Receipt, error) {
-	r.ID = rand.Text()
+	if r.ID == "" {
+		r.ID = rand.Text()
+	}
 	begin := time.Now()
 	for {
 		got, err := p.nudgeOnce(ctx, id, r)
@@ -124,7 +159,7 @@ func (p *Provider) nudgeOnce(ctx context.Context, id string, r api.NudgeRequest)
 }
 
 func receiptOf(r api.Receipt) *runtime.Receipt {
-	return &runtime.Receipt{State: runtime.State(r.State), By: r.By, Detail: r.Detail, Changed: r.Changed}
+	return &runtime.Receipt{State: runtime.State(r.State), By: r.By, Detail: r.Detail, Changed: r.Changed, Interrupted: r.Interrupted}
 }
 
 // SendKeys implements runtime.Provider.
@@ -166,7 +201,7 @@ func (p *Provider) WaitFor(ctx context.Context, name string, any []runtime.Condi
 	}
 	req := api.WaitRequest{Conditions: make([]api.Condition, len(any))}
 	for i, c := range any {
-		req.Conditions[i] = api.Condition{Text: c.Text, Quiet: c.Quiet, Exit: c.Exit, Title: c.Title, Bell: c.Bell, Prompt: c.Prompt, Idle: c.Idle, Blocked: c.Blocked, Done: c.Done, Status: c.Status}
+		req.Conditions[i] = api.Condition{Text: c.Text, Quiet: c.Quiet, Exit: c.Exit, Title: c.Title, Bell: c.Bell, Prompt: c.Prompt, Idle: c.Idle, Blocked: c.Blocked, Done: c.Done, Stuck: c.Stuck, Free: c.Free, Status: c.Status}
 	}
 	var r api.WaitResult
 	err = p.query(ctx, func(c *client.Client) (err error) {
@@ -219,6 +254,9 @@ func (p *Provider) pump(ctx context.Context, stream *client.EventStream, out cha
 		e, err := stream.Next()
 		if err != nil {
 			return
+		}
+		if !p.o.Sessions.hasEvent(e) {
+			continue
 		}
 		ev := runtime.Event{Session: e.Session, Time: p.here(ctx, e.Time)}
 		switch e.Type {

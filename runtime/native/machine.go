@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/environ"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/internal/spawn"
 	"gascity.dev/gc/internal/staging"
@@ -29,7 +32,8 @@ type Machine interface {
 	// start is set. Errors may come from Read: api.ErrNoServer without a server.
 	Mux(ctx context.Context, start bool) (net.Conn, error)
 
-	// Environ returns what a session there inherits, GC_BIN, and the variables in also.
+	// Environ returns what a session there inherits, the variables of environ.Finds, and
+	// those in also.
 	Environ(ctx context.Context, also []string) ([]string, error)
 	// Run is spawn.Run there; a Line also gets the environment of the machine.
 	Run(ctx context.Context, c spawn.Command) (code int, err error)
@@ -43,6 +47,8 @@ type Machine interface {
 	Roots(ctx context.Context, id string) ([]proctree.Root, error)
 	End(ctx context.Context, pid int, start uint64, id string, grace time.Duration) error
 
+	// Boot identifies the machine's current boot; "" if unknown.
+	Boot(ctx context.Context) (string, error)
 	// Skew returns how far the machine's clock is ahead of this one's.
 	Skew(ctx context.Context) (time.Duration, error)
 }
@@ -85,7 +91,37 @@ func (p *Provider) reach(ctx context.Context, start bool) (*client.Client, error
 		first.Store(start)
 	}
 	c.Close()
-	return nil, err
+	return nil, startedNot(err)
+}
+
+// startedNot returns what the machine said about a server that did not start. To the
+// client, that is a server that does not answer.
+func startedNot(err error) error {
+	var said interface {
+		error
+		Hint() string
+	}
+	if errors.As(err, &said) && (errors.Is(said, api.ErrStart) || errors.Is(said, api.ErrStateDir)) {
+		return said
+	}
+	return err
+}
+
+// Boot implements runtime.Booter.
+func (p *Provider) Boot(ctx context.Context, name string) (string, error) {
+	if p.o.Machine == nil {
+		return clock.Boot(), nil
+	}
+	id, err := p.o.Machine.Boot(ctx)
+	return id, away(err)
+}
+
+// named returns an error of the machine's multiplexer with the machine's name.
+func (p *Provider) named(err error) error {
+	if m := p.o.Machine; m != nil && !strings.HasPrefix(err.Error(), m.String()+": ") {
+		return fmt.Errorf("%s: %w", m, err)
+	}
+	return err
 }
 
 // away is convert for what is not asked of the multiplexer: the end of ctx may be the
@@ -161,21 +197,22 @@ func (s *starter) makeWorkDir(ctx context.Context) error {
 	return away(err)
 }
 
-// inheritThere returns what the session inherits on the machine: by itself, and of the
-// variables that the config inherits here. Values of this machine mean nothing there.
-func (s *starter) inheritThere(ctx context.Context) (environ []string, base map[string]string, err error) {
+// inheritThere returns what the session inherits on the machine: by itself, to find gc and
+// the multiplexer, and of the variables that the config inherits here. Values of this machine
+// mean nothing there.
+func (s *starter) inheritThere(ctx context.Context) (all []string, base map[string]string, err error) {
 	also := slices.Sorted(maps.Keys(s.cfg.BaseEnv))
-	environ, err = s.p.o.Machine.Environ(ctx, also)
+	all, err = s.p.o.Machine.Environ(ctx, also)
 	if err != nil {
 		return nil, nil, err
 	}
 	base = map[string]string{}
-	for _, kv := range environ {
-		if k, v, ok := strings.Cut(kv, "="); ok && (k == envBin || slices.Contains(also, k)) {
+	for _, kv := range all {
+		if k, v, ok := strings.Cut(kv, "="); ok && (environ.Finds(k) || slices.Contains(also, k)) {
 			base[k] = v
 		}
 	}
-	return environ, base, nil
+	return all, base, nil
 }
 
 // skew is the difference of the machine's clock, measured now and then.

@@ -3,50 +3,36 @@ package native
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/runtime"
 )
 
-// programGap is how long a program may be missing: some restart themselves.
-const programGap = 300 * time.Millisecond
+// programWatcher is a Machine that can wait there for the end of a session's program.
+type programWatcher interface {
+	// Gone is proctree.AwaitGone of the tree of a session.
+	Gone(ctx context.Context, pid int, id string, names []string) error
+}
 
-// AwaitProgramGone implements runtime.ProgramWatcher, on this machine only.
+// AwaitProgramGone implements runtime.ProgramWatcher.
 func (p *Provider) AwaitProgramGone(ctx context.Context, name string, names []string) error {
-	if p.o.Machine != nil {
-		return fmt.Errorf("watch the program of %s: %w", name, runtime.ErrUnsupported)
-	}
 	info, err := p.live(ctx, name)
+	if err == nil {
+		err = p.gone(ctx, info.PID, info.ID, names)
+	}
 	if err != nil {
 		return fmt.Errorf("watch the program of %s: %w", name, err)
 	}
-	tree := proctree.Tree{Root: info.PID, SID: info.PID, ID: info.ID}
-	missing := false
-	for {
-		all, err := tree.Members()
-		if err != nil {
-			return fmt.Errorf("watch the program of %s: %w", name, err)
-		}
-		var programs []proctree.Proc
-		for _, one := range all {
-			if one.Matches(names) {
-				programs = append(programs, one)
-			}
-		}
-		switch {
-		case len(programs) > 0:
-			missing = false
-			err = proctree.AwaitEnd(ctx, programs)
-		case missing:
-			return nil
-		default:
-			missing = true
-			err = clock.Sleep(ctx, programGap)
-		}
-		if err != nil {
-			return err
-		}
+	return nil
+}
+
+func (p *Provider) gone(ctx context.Context, pid int, id string, names []string) error {
+	if p.o.Machine == nil {
+		return proctree.AwaitGone(ctx, proctree.Tree{Root: pid, SID: pid, ID: id}, names)
 	}
+	w, ok := p.o.Machine.(programWatcher)
+	if !ok {
+		return runtime.ErrUnsupported
+	}
+	return away(w.Gone(ctx, pid, id, names))
 }

@@ -10,6 +10,7 @@ import (
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/native"
 )
 
 // program returns the process of the name in a session.
@@ -42,7 +43,34 @@ func program(t *testing.T, b *backend, session, name string) proctree.Proc {
 
 func TestAwaitProgramGone(t *testing.T) {
 	b := newBackend(t)
+	awaitsProgram(t, b, b.provider(t))
+}
+
+// On another machine it is known as soon as here. A machine that is lost is no program that
+// has gone.
+func TestAwaitProgramGoneFar(t *testing.T) {
+	b := newFarBackend(t)
 	p := b.provider(t)
+	awaitsProgram(t, b.backend, p)
+	b.cable.awaitKind(t, "gone") // those of before
+	if err := p.Start(t.Context(), "lost", runtime.Config{Command: "sleep 1000", WorkDir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	result := make(chan error, 1)
+	go func() { result <- p.AwaitProgramGone(t.Context(), "lost", []string{"sleep"}) }()
+	b.cable.awaitKind(t, "gone")
+	b.cable.cut(errors.New("no route to host"))
+	if err := <-result; !errors.Is(err, runtime.ErrBackendUnreachable) {
+		t.Errorf("lost: %v", err)
+	}
+	b.cable.cut(nil)
+	if err := p.Stop(t.Context(), "lost"); err != nil {
+		t.Error(err)
+	}
+}
+
+func awaitsProgram(t *testing.T, b *backend, p *native.Provider) {
+	t.Helper()
 	names := []string{"sleep"}
 	if err := p.AwaitProgramGone(t.Context(), "none", names); !errors.Is(err, runtime.ErrSessionNotFound) {
 		t.Errorf("without a session: %v", err)

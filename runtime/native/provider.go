@@ -37,6 +37,8 @@ type Options struct {
 
 	Sessions Sessions // which of the server's sessions exist for this provider
 
+	Connection *Connection // shared with other providers over the same server; nil: its own
+
 	StopGrace time.Duration      // between TERM and KILL; 0 = 5 s
 	Limits    driver.Limits      // of the start sequence
 	Report    func(runtime.Step) // of every step of every start; may be nil
@@ -58,6 +60,11 @@ func (s Sessions) has(info api.SessionInfo) bool {
 	return s == AllSessions || info.Control == (s == WithControl)
 }
 
+// hasEvent is has, for an event.
+func (s Sessions) hasEvent(e api.Event) bool {
+	return s == AllSessions || e.Control == (s == WithControl)
+}
+
 // defaultGrace is how long Stop lets processes end by themselves.
 const defaultGrace = 5 * time.Second
 
@@ -71,7 +78,11 @@ type Provider struct {
 	starts   driver.Starts
 	skew     skew
 	answered atomic.Int64 // when the server last answered, in ns since epoch
+	conn     *Connection
+}
 
+// Connection is a connection to a server, made on first use. The zero value is ready.
+type Connection struct {
 	mu     sync.Mutex
 	client *client.Client // nil before first use and after a loss
 }
@@ -83,6 +94,7 @@ var (
 	_ runtime.Waiter                  = (*Provider)(nil)
 	_ runtime.IdleWaitProvider        = (*Provider)(nil)
 	_ runtime.ImmediateNudgeProvider  = (*Provider)(nil)
+	_ runtime.InterruptNudgeProvider  = (*Provider)(nil)
 	_ runtime.RelaunchProvider        = (*Provider)(nil)
 	_ runtime.ExecProvider            = (*Provider)(nil)
 	_ runtime.StartupProvider         = (*Provider)(nil)
@@ -108,7 +120,10 @@ func New(o Options) (*Provider, error) {
 	if o.StopGrace <= 0 {
 		o.StopGrace = defaultGrace
 	}
-	p := &Provider{o: o}
+	if o.Connection == nil {
+		o.Connection = new(Connection)
+	}
+	p := &Provider{o: o, conn: o.Connection}
 	local := driver.LocalSessions{Provider: "native", Grace: o.StopGrace, Box: p.Box, Tracked: p.tracked}
 	if m := o.Machine; m != nil {
 		local.Run, local.Roots, local.End = p.runThere, p.rootsThere, p.endThere
@@ -120,10 +135,10 @@ func New(o Options) (*Provider, error) {
 // Close closes the connection. Sessions and server keep running; a later call
 // reconnects.
 func (p *Provider) Close() error {
-	p.mu.Lock()
-	c := p.client
-	p.client = nil
-	p.mu.Unlock()
+	p.conn.mu.Lock()
+	c := p.conn.client
+	p.conn.client = nil
+	p.conn.mu.Unlock()
 	if c != nil {
 		return c.Close()
 	}
@@ -161,9 +176,9 @@ func (p *Provider) EnsureClient(ctx context.Context) (*client.Client, error) {
 }
 
 func (p *Provider) connect(ctx context.Context, dial func(context.Context) (*client.Client, error)) (*client.Client, error) {
-	p.mu.Lock()
-	c := p.client
-	p.mu.Unlock()
+	p.conn.mu.Lock()
+	c := p.conn.client
+	p.conn.mu.Unlock()
 	if c != nil {
 		return c, nil
 	}
@@ -171,23 +186,23 @@ func (p *Provider) connect(ctx context.Context, dial func(context.Context) (*cli
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.client != nil { // another goroutine was faster
+	p.conn.mu.Lock()
+	defer p.conn.mu.Unlock()
+	if p.conn.client != nil { // another goroutine was faster
 		c.Close()
-		return p.client, nil
+		return p.conn.client, nil
 	}
-	p.client = c
+	p.conn.client = c
 	return c, nil
 }
 
 // drop discards a client whose server did not answer.
 func (p *Provider) drop(c *client.Client) {
-	p.mu.Lock()
-	if p.client == c {
-		p.client = nil
+	p.conn.mu.Lock()
+	if p.conn.client == c {
+		p.conn.client = nil
 	}
-	p.mu.Unlock()
+	p.conn.mu.Unlock()
 	c.Close()
 }
 
@@ -263,6 +278,8 @@ func convert(err error) error {
 		to = runtime.ErrSessionExists
 	case errors.Is(err, keys.ErrUnknown):
 		to = runtime.ErrUnknownKey
+	case errors.Is(err, api.ErrQuestion):
+		to = runtime.ErrQuestion
 	case errors.Is(err, api.ErrBadName):
 		to = runtime.ErrBadName
 	case errors.Is(err, api.ErrUnreachable),
@@ -278,10 +295,10 @@ func convert(err error) error {
 }
 
 // startError is convert for a server that cannot start a session at present.
-func startError(err error) error {
+func (p *Provider) startError(err error) error {
 	for _, busy := range []error{api.ErrEnding, api.ErrTerminals, api.ErrOpenFiles, api.ErrStart, api.ErrStateDir} {
 		if errors.Is(err, busy) {
-			return &startFailure{err}
+			return &startFailure{p.named(err), p.startHint(err)}
 		}
 	}
 	if errors.Is(err, api.ErrNoServer) { // it has just ended
@@ -290,8 +307,29 @@ func startError(err error) error {
 	return convert(err)
 }
 
+// startHint is the next step after a failed start; "" if the error says it, or it is
+// unknown.
+func (p *Provider) startHint(err error) string {
+	var own interface{ Hint() string }
+	switch {
+	case errors.As(err, &own) && own.Hint() != "":
+		return own.Hint()
+	case errors.Is(err, api.ErrTerminals):
+		return api.HintTerminals
+	case p.o.Machine != nil && !errors.Is(err, api.ErrEnding):
+		return "gc host check " + p.o.Machine.String()
+	}
+	return ""
+}
+
 // startFailure is an ErrBackendBusy with the multiplexer's text.
-type startFailure struct{ error }
+type startFailure struct {
+	error
+	hint string
+}
+
+// Hint is the next step, or "".
+func (f *startFailure) Hint() string { return f.hint }
 
 func (f *startFailure) Unwrap() error        { return f.error }
 func (f *startFailure) Is(target error) bool { return target == runtime.ErrBackendBusy }

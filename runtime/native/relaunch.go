@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/proctree"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
@@ -94,8 +95,8 @@ func (p *Provider) relaunch(ctx context.Context, name string, cfg runtime.Config
 			ID: id, KeepSessionID: own, Name: name, Command: strings.TrimSpace(line), WorkDir: info.WorkDir, Env: env, Meta: meta,
 			Cols: info.Size.Cols, Rows: info.Size.Rows,
 			ScrollbackLines: cfg.ScrollbackLines, ScrollbackBytes: cfg.ScrollbackBytes,
-			ReadyPrefix: cmp.Or(cfg.ReadyPromptPrefix, info.ReadyPrefix), StatusRules: cfg.StatusRules, Composer: cfg.Composer,
-			ReportsStatus: cfg.ReportsStatus, InterruptKeys: cfg.InterruptKeys, Limits: limits(cfg.Resources),
+			ReadyPrefix: cmp.Or(cfg.ReadyPromptPrefix, info.ReadyPrefix), StatusRules: cfg.StatusRules, LimitRules: cfg.LimitRules, Composer: cfg.Composer,
+			ReportsStatus: cfg.ReportsStatus, InterruptKeys: cfg.InterruptKeys, StuckAfter: clock.Millis(cfg.StuckAfter), Limits: limits(cfg.Resources),
 		})
 		return err
 	})

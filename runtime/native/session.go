@@ -33,6 +33,30 @@ func (p *Provider) Stop(ctx context.Context, name string) error {
 	return driver.BestEffort("stop", name, err)
 }
 
+// StopIdle implements runtime.IdleStopper.
+func (p *Provider) StopIdle(ctx context.Context, name string, last time.Time) error {
+	info, err := p.get(ctx, name)
+	if err != nil || info.State != api.StateRunning {
+		return driver.BestEffort("stop", name, err)
+	}
+	if !p.here(ctx, latest(info)).Equal(last) {
+		return fmt.Errorf("stop %s: %w", name, runtime.ErrActive)
+	}
+	err = p.query(ctx, func(c *client.Client) error { return c.KillUnchanged(ctx, info, runtime.Grace(ctx, p.o.StopGrace)) })
+	if errors.Is(err, api.ErrActive) {
+		return fmt.Errorf("stop %s: %w", name, runtime.ErrActive)
+	}
+	return driver.BestEffort("stop", name, err)
+}
+
+// latest is the last input or output of a session.
+func latest(info api.SessionInfo) time.Time {
+	if info.LastInput.After(info.LastOutput) {
+		return info.LastInput
+	}
+	return info.LastOutput
+}
+
 // Interrupt implements runtime.Provider.
 func (p *Provider) Interrupt(ctx context.Context, name string) error {
 	err := p.query(ctx, func(c *client.Client) error { return c.Interrupt(ctx, name) })
@@ -94,10 +118,7 @@ func (p *Provider) GetLastActivity(ctx context.Context, name string) (time.Time,
 	if err != nil {
 		return time.Time{}, fmt.Errorf("activity of %s: %w", name, err)
 	}
-	if info.LastInput.After(info.LastOutput) {
-		return p.here(ctx, info.LastInput), nil
-	}
-	return p.here(ctx, info.LastOutput), nil
+	return p.here(ctx, latest(info)), nil
 }
 
 // CopyTo implements runtime.Provider.

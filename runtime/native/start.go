@@ -85,13 +85,13 @@ func (s *starter) create(ctx context.Context) error {
 	}
 	c, err := s.p.EnsureClient(ctx)
 	if err != nil {
-		return startError(err)
+		return s.p.startError(err)
 	}
 	if !s.p.proved() { // the server may have ended meanwhile
 		if _, err := c.Status(ctx); errors.Is(err, api.ErrUnreachable) {
 			s.p.drop(c)
 			if c, err = s.p.EnsureClient(ctx); err != nil {
-				return startError(err)
+				return s.p.startError(err)
 			}
 		}
 	}
@@ -198,12 +198,12 @@ func (s *starter) make(ctx context.Context, c *client.Client, line string) error
 		Env:  runtime.Environment(environ, base, s.cfg.Env),
 		Cols: s.cfg.Cols, Rows: s.cfg.Rows,
 		ScrollbackLines: s.cfg.ScrollbackLines, ScrollbackBytes: s.cfg.ScrollbackBytes,
-		ReadyPrefix: s.cfg.ReadyPromptPrefix, StatusRules: s.cfg.StatusRules, Composer: s.cfg.Composer,
-		FirstMessage: driver.FirstMessage(s.cfg), ReportsStatus: s.cfg.ReportsStatus, InterruptKeys: s.cfg.InterruptKeys, Recording: s.cfg.Record, Limits: limits(s.cfg.Resources),
+		ReadyPrefix: s.cfg.ReadyPromptPrefix, StatusRules: s.cfg.StatusRules, LimitRules: s.cfg.LimitRules, Composer: s.cfg.Composer,
+		FirstMessage: driver.FirstMessage(s.cfg), ReportsStatus: s.cfg.ReportsStatus, InterruptKeys: s.cfg.InterruptKeys, StuckAfter: clock.Millis(s.cfg.StuckAfter), Recording: s.cfg.Record, Limits: limits(s.cfg.Resources),
 		Control: s.cfg.Control,
 	})
 	if err != nil {
-		return startError(err)
+		return s.p.startError(err)
 	}
 	s.id = info.ID
 	return nil

@@ -73,13 +73,20 @@ func (r *Router) Activities(ctx context.Context, names []string) (map[string]run
 	of, err := r.byBackend(ctx, "activity", names)
 	errs := []error{err}
 	out := make(map[string]runtime.SessionActivity, len(names))
+	var mu sync.Mutex
+	var asked sync.WaitGroup // at once: one that hangs delays the answer, but does not take it from the others
 	for b, list := range of {
 		if many, ok := runtime.As[runtime.ManyActivities](b); ok {
-			found, err := many.Activities(ctx, list)
-			errs = append(errs, err)
-			maps.Copy(out, found)
+			asked.Go(func() {
+				found, err := many.Activities(ctx, list)
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+				maps.Copy(out, found)
+			})
 		}
 	}
+	asked.Wait()
 	return out, errors.Join(errs...)
 }
 
@@ -89,17 +96,24 @@ func (r *Router) SeenAlive(ctx context.Context, names map[string][]string) ([]st
 	of, err := r.byBackend(ctx, "processes", slices.Collect(maps.Keys(names)))
 	errs := []error{err}
 	var alive []string
+	var mu sync.Mutex
+	var asked sync.WaitGroup // at once, as in Activities
 	for b, list := range of {
 		if many, ok := runtime.As[runtime.ManyProcesses](b); ok {
-			some := make(map[string][]string, len(list))
-			for _, name := range list {
-				some[name] = names[name]
-			}
-			seen, err := many.SeenAlive(ctx, some)
-			errs = append(errs, err)
-			alive = append(alive, seen...)
+			asked.Go(func() {
+				some := make(map[string][]string, len(list))
+				for _, name := range list {
+					some[name] = names[name]
+				}
+				seen, err := many.SeenAlive(ctx, some)
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+				alive = append(alive, seen...)
+			})
 		}
 	}
+	asked.Wait()
 	return alive, errors.Join(errs...)
 }
 

@@ -16,8 +16,8 @@ const retryEvents = 5 * time.Second
 
 // Events implements runtime.EventSource with the events of every backend that has
 // any. A backend that refuses is tried again; when it accepts, the channel closes,
-// as it does when a backend is lost: the subscriber lists and subscribes anew. It
-// fails if no backend accepts.
+// as it does when a backend is lost or added: the subscriber lists and subscribes anew.
+// It fails if no backend accepts.
 func (r *Router) Events(ctx context.Context) (_ <-chan runtime.Event, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer func() {
@@ -28,7 +28,8 @@ func (r *Router) Events(ctx context.Context) (_ <-chan runtime.Event, err error)
 	var sources []<-chan runtime.Event
 	var missing []runtime.EventSource
 	var errs []error
-	for _, b := range r.list() {
+	list, added := r.now()
+	for _, b := range list {
 		src, ok := runtime.As[runtime.EventSource](b)
 		if !ok {
 			continue
@@ -55,6 +56,13 @@ func (r *Router) Events(ctx context.Context) (_ <-chan runtime.Event, err error)
 	for _, src := range missing {
 		tasks.Go(func() { defer stop(); returned(ctx, src) })
 	}
+	tasks.Go(func() {
+		select {
+		case <-added:
+			stop()
+		case <-ctx.Done():
+		}
+	})
 	go func() { tasks.Wait(); stop(); close(out) }()
 	return out, nil
 }

@@ -48,6 +48,20 @@ func (r *Router) remember(name string, b *backend) {
 	r.placed[name] = b
 }
 
+// Place implements runtime.Placer. A backend that is not there yet has no session.
+func (r *Router) Place(session, name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.placed[session] != nil {
+		return
+	}
+	for _, b := range r.backends {
+		if b.name == name {
+			r.placed[session] = b
+		}
+	}
+}
+
 // find returns the backend where the session lives or last lived, or the home of
 // one that no backend knows. A backend that does not answer is an error, unless
 // another one has the session.

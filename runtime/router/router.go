@@ -48,6 +48,7 @@ type Router struct {
 
 	mu       sync.Mutex
 	backends []*backend
+	added    chan struct{}       // closed when a backend is added
 	placed   map[string]*backend // where a session was last seen alive
 }
 
@@ -63,6 +64,7 @@ func (b *backend) String() string { return "provider " + b.name }
 
 var (
 	_ runtime.Router                  = (*Router)(nil)
+	_ runtime.Placer                  = (*Router)(nil)
 	_ runtime.EventSource             = (*Router)(nil)
 	_ runtime.ManyActivities          = (*Router)(nil)
 	_ runtime.ManyProcesses           = (*Router)(nil)
@@ -101,7 +103,7 @@ func New(o Options) (*Router, error) {
 	if len(o.Backends) == 0 {
 		return nil, errors.New("router without backends")
 	}
-	r := &Router{o: o, placed: map[string]*backend{}}
+	r := &Router{o: o, added: make(chan struct{}), placed: map[string]*backend{}}
 	r.Send = func(ctx context.Context, c wrap.Call, do func(context.Context, runtime.Provider) error) error {
 		b, err := r.find(ctx, c.Session)
 		if err != nil {
@@ -133,6 +135,8 @@ func (r *Router) open(name string) (*backend, error) {
 	}
 	b := &backend{Provider: p, name: name}
 	r.backends = append(r.backends, b)
+	close(r.added)
+	r.added = make(chan struct{})
 	return b, nil
 }
 
@@ -148,9 +152,20 @@ func (r *Router) Close() error {
 }
 
 func (r *Router) list() []*backend {
+	list, _ := r.now()
+	return list
+}
+
+// now returns the backends, and a channel that is closed when there is another one.
+func (r *Router) now() ([]*backend, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.backends)
+	return slices.Clone(r.backends), r.added
+}
+
+// Searches implements runtime.Router.
+func (r *Router) Searches(name string) bool {
+	return slices.ContainsFunc(r.list(), func(b *backend) bool { return b.name == name })
 }
 
 // Behind implements runtime.Forwarder.

@@ -276,6 +276,38 @@ func TestEventsOfBothBackends(t *testing.T) {
 	})
 }
 
+// The events of a backend that a Start adds arrive like those of the first ones.
+func TestEventsOfAnAddedBackend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		p := newPair(t, func(open func(string) (runtime.Provider, error)) (*router.Router, error) {
+			return router.Auto(open, "here")
+		})
+		before, err := p.Events(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Searches("there") || !p.SupportsTransport("there") || !p.Searches("there") {
+			t.Error("a backend is searched from when it is there")
+		}
+		if e, open := <-before; open { // a subscriber must subscribe again
+			t.Fatalf("%+v", e)
+		}
+		after, err := p.Events(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, p, "b", "there")
+		if e := <-after; e.Session != "b" {
+			t.Fatalf("%+v", e)
+		}
+		cancel()
+		for range after {
+		}
+	})
+}
+
 // Of concurrent Starts on different backends one wins.
 func TestOneStartWins(t *testing.T) {
 	p := auto(t)
@@ -291,5 +323,27 @@ func TestOneStartWins(t *testing.T) {
 	p.here.Hang("Start", "a", false)
 	if err := <-first; err != nil {
 		t.Errorf("first: %v", err)
+	}
+}
+
+// A session whose place is known from records does not depend on the other backends.
+func TestPlacedSessionIsNotSearchedFor(t *testing.T) {
+	p := auto(t)
+	p.there.Fail("IsRunning", "", runtime.ErrBackendUnreachable)
+	if err := p.Start(t.Context(), "a", runtime.Config{}); !errors.Is(err, runtime.ErrBackendUnreachable) {
+		t.Fatalf("nothing is known of its place: %v", err)
+	}
+	p.Place("a", "here")
+	start(t, p, "a", "")
+	if !runs(t, p, "a") {
+		t.Error("it does not run")
+	}
+	p.Place("a", "there") // it was seen
+	if !runs(t, p, "a") {
+		t.Error("its place was changed")
+	}
+	p.Place("b", "nowhere")
+	if err := p.Start(t.Context(), "b", runtime.Config{}); !errors.Is(err, runtime.ErrBackendUnreachable) {
+		t.Errorf("placed nowhere: %v", err)
 	}
 }

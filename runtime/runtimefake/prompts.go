@@ -39,6 +39,7 @@ var (
 	_ runtime.ActivityProvider              = (*Prompts)(nil)
 	_ runtime.InteractionProvider           = (*Prompts)(nil)
 	_ runtime.ImmediateNudgeProvider        = (*Prompts)(nil)
+	_ runtime.InterruptNudgeProvider        = (*Prompts)(nil)
 	_ runtime.IdleWaitProvider              = (*Prompts)(nil)
 	_ runtime.InterruptedTurnResetProvider  = (*Prompts)(nil)
 	_ runtime.InterruptBoundaryWaitProvider = (*Prompts)(nil)
@@ -89,6 +90,24 @@ func (p *Prompts) Nudge(ctx context.Context, name string, content []runtime.Cont
 // NudgeNow implements runtime.ImmediateNudgeProvider.
 func (p *Prompts) NudgeNow(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
 	return p.nudge(ctx, "NudgeNow", name, runtime.FlattenText(content), true)
+}
+
+// NudgeInterrupt implements runtime.InterruptNudgeProvider.
+func (p *Prompts) NudgeInterrupt(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
+	interrupted := runtime.InterruptNone
+	err := p.do(ctx, "NudgeInterrupt", name, func(s *session, a *agent) error {
+		if a.busy() != "" {
+			interrupted = runtime.InterruptEnded
+			p.endLocked(s, a, "cancelled", "cancelled")
+		}
+		return nil
+	})
+	if err != nil {
+		return runtime.Receipt{}, err
+	}
+	r, err := p.nudge(ctx, "Nudge", name, runtime.FlattenText(content), false)
+	r.Interrupted = interrupted
+	return r, err
 }
 
 func (p *Prompts) nudge(ctx context.Context, method, name, text string, now bool) (runtime.Receipt, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"gascity.dev/gc/runtime"
@@ -36,10 +37,11 @@ var extensionCases = []testCase{
 	}},
 	{name: "exec ends with its context", needs: []need{programs, execs}, test: func(t *T) {
 		x, _ := runtime.As[runtime.ExecProvider](t.P)
+		name := t.idle()
 		ctx, cancel := context.WithTimeout(t.Ctx, 100*time.Millisecond)
 		defer cancel()
 		begin := time.Now()
-		_, _, err := x.Exec(ctx, t.idle(), []string{"sleep", "1000"})
+		_, _, err := x.Exec(ctx, name, []string{"sleep", "1000"})
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 5*time.Second {
 			t.Fatalf("%v after %v", err, time.Since(begin))
 		}
@@ -52,6 +54,23 @@ var extensionCases = []testCase{
 		}
 		t.shows(name, "right now")
 		if _, err := n.NudgeNow(t.Ctx, t.name(), runtime.TextContent("x")); !errors.Is(err, runtime.ErrSessionNotFound) {
+			t.Fatalf("missing session: %v", err)
+		}
+	}},
+	{name: "a nudge that interrupts is typed after the interrupt", needs: []need{programs, keys}, test: func(t *T) {
+		extension[runtime.InterruptNudgeProvider](t)
+		name := t.start(runtime.Config{Command: "trap 'echo interrupted' INT; echo ready; while :; do read -r x && echo \"got $x\"; done"})
+		p := extensionOf[runtime.InterruptNudgeProvider](t, name)
+		t.shows(name, "ready")
+		r, err := p.NudgeInterrupt(t.Ctx, name, runtime.TextContent("another way"))
+		if err != nil || r.State != runtime.Submitted || r.Interrupted != runtime.InterruptUnverified {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		t.shows(name, "got another way")
+		if text := t.peek(name); !strings.Contains(text[:strings.Index(text, "another way")], "interrupted") {
+			t.Errorf("no interrupt before the message:\n%s", text)
+		}
+		if _, err := p.NudgeInterrupt(t.Ctx, t.name(), runtime.TextContent("x")); !errors.Is(err, runtime.ErrSessionNotFound) {
 			t.Fatalf("missing session: %v", err)
 		}
 	}},

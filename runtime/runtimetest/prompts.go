@@ -154,6 +154,31 @@ var promptCases = []testCase{
 			t.Errorf("missing session: %v", err)
 		}
 	}},
+	{name: "a message that interrupts comes before those that wait", needs: []need{prompts}, test: func(t *T) {
+		redirect := extension[runtime.InterruptNudgeProvider](t)
+		name := t.idle()
+		takes := func(text, interrupted string) {
+			t.Helper()
+			r, err := redirect.NudgeInterrupt(t.Ctx, name, runtime.TextContent(text))
+			if err != nil || r.State != runtime.Submitted || r.Interrupted != interrupted {
+				t.Fatalf("%s: %+v, %v; want submitted, %s", text, r, err, interrupted)
+			}
+			t.shows(name, text)
+			t.does(name, runtime.ActivityIdle)
+		}
+		takes("nothing to end", runtime.InterruptNone)
+		t.submit(name, "HOLD")
+		t.does(name, runtime.ActivityWorking)
+		takes("after the turn", runtime.InterruptEnded)
+		t.question(name, "Red", "Blue")
+		takes("after the question", runtime.InterruptEnded)
+		if strings.Contains(t.peek(name), "chose") {
+			t.Error("the question was answered")
+		}
+		if _, err := redirect.NudgeInterrupt(t.Ctx, t.name(), runtime.TextContent("x")); !errors.Is(err, runtime.ErrSessionNotFound) {
+			t.Errorf("missing session: %v", err)
+		}
+	}},
 	{name: "a message that waits is taken back with its context", needs: []need{prompts}, test: func(t *T) {
 		name := t.idle()
 		t.submit(name, "HOLD")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/proctree"
+	"gascity.dev/gc/internal/self"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/driver"
 )
@@ -138,7 +139,7 @@ const spawnLimit = 30 * time.Second
 func spawn(ctx context.Context, o order) error {
 	ctx, cancel := context.WithTimeout(ctx, spawnLimit)
 	defer cancel()
-	self, err := executable()
+	program, err := self.Image()
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func spawn(ctx context.Context, o order) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self)
+	cmd := exec.Command(program)
 	cmd.Args = []string{parentName, parentMark}
 	cmd.Env = []string{} // nothing of a session that this gc may run in
 	cmd.Dir = "/"

@@ -16,6 +16,7 @@ var (
 	_ runtime.RelaunchProvider       = Forward{}
 	_ runtime.IdleWaitProvider       = Forward{}
 	_ runtime.ImmediateNudgeProvider = Forward{}
+	_ runtime.InterruptNudgeProvider = Forward{}
 	_ runtime.ExecProvider           = Forward{}
 	_ runtime.StartupProvider        = Forward{}
 	_ runtime.CursorLineProvider     = Forward{}
@@ -60,6 +61,12 @@ func (f Forward) WaitForIdle(ctx context.Context, name string, timeout time.Dura
 func (f Forward) NudgeNow(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
 	return extended(ctx, f, Call{Kind: Input, Session: name}, "nudge", runtime.ErrUnsupported, func(ctx context.Context, x runtime.ImmediateNudgeProvider) (runtime.Receipt, error) {
 		return x.NudgeNow(ctx, name, content)
+	})
+}
+
+func (f Forward) NudgeInterrupt(ctx context.Context, name string, content []runtime.ContentBlock) (runtime.Receipt, error) {
+	return extended(ctx, f, Call{Kind: Input, Session: name}, "nudge", runtime.ErrUnsupported, func(ctx context.Context, x runtime.InterruptNudgeProvider) (runtime.Receipt, error) {
+		return x.NudgeInterrupt(ctx, name, content)
 	})
 }
 

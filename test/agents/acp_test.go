@@ -24,19 +24,21 @@ type acpAgent struct {
 	env   []string
 	files map[string]string // replaces the agent's
 	key   string            // variable without which it cannot work; "": it says so as text, or needs none
+	mode  string            // another mode than that of the preset
 	late  bool              // it starts without the key, and refuses the first message
 }
 
 func acpAgents() []*acpAgent {
 	return []*acpAgent{
-		{agent: preset("claude"), pkg: "@agentclientprotocol/claude-agent-acp", allow: "Yes", steer: true, keeps: true,
+		{agent: preset("claude"), pkg: "@agentclientprotocol/claude-agent-acp", allow: "Yes", steer: true, keeps: true, mode: "acceptEdits",
 			key: "ANTHROPIC_API_KEY", late: true,
 			env: []string{"ANTHROPIC_BASE_URL=MODEL_URL", "ANTHROPIC_API_KEY=stub", "DISABLE_AUTOUPDATER=1",
 				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}},
-		{agent: preset("codex"), pkg: "@agentclientprotocol/codex-acp", allow: "Yes, proceed", steer: true, keeps: true},
-		{agent: preset("gemini"), blind: true, key: "GEMINI_API_KEY"},
-		{agent: preset("qwen"), keeps: true, key: "OPENAI_API_KEY"},
-		{agent: preset("opencode"), keeps: true, files: map[string]string{".config/opencode/opencode.json": strings.Replace(
+		{agent: preset("codex"), pkg: "@agentclientprotocol/codex-acp", allow: "Yes, proceed", steer: true, keeps: true, mode: "agent"},
+		{agent: preset("gemini"), blind: true, mode: "autoEdit", key: "GEMINI_API_KEY",
+			env: append(slices.Clone(preset("gemini").env), "GEMINI_CLI_TRUST_WORKSPACE=true")},
+		{agent: preset("qwen"), keeps: true, mode: "auto-edit", key: "OPENAI_API_KEY"},
+		{agent: preset("opencode"), keeps: true, mode: "plan", files: map[string]string{".config/opencode/opencode.json": strings.Replace(
 			preset("opencode").files[".config/opencode/opencode.json"], "{", `{"permission": {"bash": "ask"},`, 1)}},
 	}
 }
@@ -114,6 +116,8 @@ func (j *acpJourney) travel() {
 		j.step("steer", j.steers)
 	}
 	j.step("policy", j.decides)
+	j.step("tools", j.callsTools)
+	j.step("mode", j.changesMode)
 	j.step("restart", j.restarts)
 	if j.over.key != "" {
 		j.step("no key", j.withoutKey)
@@ -128,7 +132,11 @@ func (j *acpJourney) overACP() {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	j.write("city/city.toml", strings.Replace(string(data), "\n[agents.env]", "session = \"acp\"\n\n[agents.env]", 1)+acpPolicy)
+	own := "session = \"acp\"\n"
+	if !strings.Contains(string(data), "mcp_servers") { // gemini takes them only over ACP
+		own += "mcp_servers = [\"gc\"]\n"
+	}
+	j.write("city/city.toml", strings.Replace(string(data), "\n[agents.env]", own+"\n[agents.env]", 1)+acpPolicy)
 }
 
 // asked makes the model request a command; the agent asks before it runs it.
@@ -168,6 +176,7 @@ func (j *acpJourney) allowing() string {
 func (j *acpJourney) turns(want ...string) {
 	j.t.Helper()
 	var have []string
+	tokens := false
 	j.until(5*time.Second, fmt.Sprintf("turns end with %q", want), func() bool {
 		have = nil
 		for line := range strings.Lines(j.gc("events", "--json")) {
@@ -175,6 +184,7 @@ func (j *acpJourney) turns(want ...string) {
 				Kind string
 				Turn struct {
 					StopReason string `json:"stop_reason"`
+					Input      int64  `json:"input_tokens"`
 				}
 			}
 			if err := json.Unmarshal([]byte(line), &e); err != nil {
@@ -182,10 +192,14 @@ func (j *acpJourney) turns(want ...string) {
 			}
 			if e.Kind == "acp.turn" {
 				have = append(have, e.Turn.StopReason)
+				tokens = e.Turn.Input > 0 || tokens
 			}
 		}
 		return len(have) >= len(want) && slices.Equal(have[len(have)-len(want):], want)
 	})
+	if !tokens {
+		j.t.Error("no turn has its tokens")
+	}
 }
 
 // queues sends three messages during a turn: they become three turns, in order.
@@ -251,6 +265,41 @@ func (j *acpJourney) decides() {
 	}
 }
 
+// callsTools lets the model call a tool of gc's MCP server, which the agent got over ACP.
+func (j *acpJourney) callsTools() {
+	j.t.Helper()
+	j.nudge("tag-tools CALL(session_list)")
+	j.until(turn, "the tool's result reaches the model", func() bool {
+		if q := j.pending(); q.RequestID != "" {
+			i := slices.IndexFunc(q.Options, func(o string) bool { return q.Metadata["option."+o] == "allow_once" })
+			if i < 0 || !strings.Contains(q.Prompt, "session_list") {
+				j.t.Fatalf("%s, %q", q, q.Metadata)
+			}
+			j.gc("respond", name, "--request", q.RequestID, "--option", q.Options[i])
+		}
+		return j.stub.result("lastOutput")
+	})
+	j.rests()
+}
+
+// changesMode sets another mode; it is in the status.
+func (j *acpJourney) changesMode() {
+	j.t.Helper()
+	j.gc("agent", "set", name, "--mode", j.over.mode)
+	if r := j.on("agent", "set", name, "--mode", "nonsense"); r.code == 0 || !strings.Contains(r.err, j.over.mode) {
+		j.t.Errorf("an unknown mode: %s", r)
+	}
+	j.inMode()
+}
+
+func (j *acpJourney) inMode() {
+	j.t.Helper()
+	j.until(5*time.Second, "the mode is "+j.over.mode, func() bool {
+		info := j.status().ActivityInfo
+		return info != nil && info.Mode == j.over.mode
+	})
+}
+
 // restarts restarts the agent: the conversation goes on, or its first lines say why not.
 func (j *acpJourney) restarts() {
 	j.t.Helper()
@@ -260,6 +309,9 @@ func (j *acpJourney) restarts() {
 	j.rests()
 	n, _ := j.stub.times("tag-run")
 	told := strings.Contains(j.gc("peek", name), "a new conversation: ")
+	if n == 1 {
+		j.inMode() // it belongs to the conversation
+	}
 	if n != 1 && !(n == 0 && told && !j.over.keeps) {
 		j.t.Errorf("the model has the first message %d times; the screen says that the conversation is new: %v", n, told)
 	}
@@ -275,7 +327,8 @@ func (j *acpJourney) withoutKey() {
 	j.overACP()
 	r := j.on("start", "--trust")
 	if j.over.late {
-		j.gc("wait", name, "--until", "blocked", "--timeout", "30s") // the city's first message is refused
+		j.on("nudge", name, "first", "--timeout", "30s") // a continued conversation begins no turn: this one is refused
+		j.gc("wait", name, "--until", "blocked", "--timeout", "30s")
 		if said := j.on("nudge", name, "hello", "--timeout", "30s"); !strings.HasPrefix(said.out, "refused") && !strings.Contains(said.err, "refused") {
 			j.t.Errorf("a message without a key: %s", said)
 		}

@@ -19,6 +19,9 @@ type agent struct {
 	answers map[string]string
 	allow   *regexp.Regexp // the option that allows a command once; nil: it never asks
 	keeps   bool           // the conversation continues after a restart
+	own     string         // a file in the city that the user's own hook writes
+	hook    string         // the last call of a hook in a turn; "" if gc installs none
+	says    bool           // its hooks have the last message
 	// missing lists unsupported mechanisms: step → explanation.
 	missing map[string]string
 	// bare is what gc reports without key, login and network: blockedAuth, or
@@ -44,6 +47,7 @@ func (a *agent) answer(q question) string {
 var agents = []*agent{
 	{
 		preset: "claude", pkg: "@anthropic-ai/claude-code",
+		hook: "claude Stop", says: true,
 		env: []string{"ANTHROPIC_BASE_URL=MODEL_URL", "ANTHROPIC_AUTH_TOKEN=stub", "DISABLE_AUTOUPDATER=1",
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
 		allow: regexp.MustCompile(`^Yes$`), keeps: true,
@@ -51,10 +55,12 @@ var agents = []*agent{
 	},
 	{
 		preset: "codex", pkg: "@openai/codex",
+		hook: "codex agent-turn-complete", says: true, own: "notified",
 		env: []string{"STUB_KEY=stub"},
 		files: map[string]string{".codex/config.toml": `model = "stub"
 model_provider = "stub"
 check_for_update_on_startup = false
+notify = ["/bin/sh", "-c", "printf '%s\\n' \"$1\" >>notified", "own"]
 
 [model_providers.stub]
 name = "stub"
@@ -62,19 +68,20 @@ base_url = "MODEL_URL/v1"
 wire_api = "responses"
 env_key = "STUB_KEY"
 `},
-		allow:   regexp.MustCompile(`^Yes, proceed`),
-		missing: map[string]string{"resume": noID},
-		bare:    blockedAuth,
+		allow: regexp.MustCompile(`^Yes, proceed`), keeps: true,
+		bare: blockedAuth,
 	},
 	{
 		preset: "gemini", pkg: "@google/gemini-cli",
 		env:     []string{"GEMINI_API_KEY=stub", "GOOGLE_GEMINI_BASE_URL=MODEL_URL"},
 		answers: map[string]string{"authenticate for this project": "Use Gemini API Key", "Enter Gemini API Key": "<Enter>"},
 		allow:   regexp.MustCompile(`^Allow once`), keeps: true,
-		bare: blockedAuth,
+		missing: map[string]string{"tools": "it takes MCP servers for one session only from files that root owns"},
+		bare:    blockedAuth,
 	},
 	{
 		preset: "opencode", pkg: "opencode-ai",
+		hook: "opencode done", says: false,
 		env: []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "npm_config_fetch_retries=0"},
 		files: map[string]string{".config/opencode/opencode.json": `{
   "model": "stub/stub", "small_model": "stub/stub", "autoupdate": false,
@@ -82,24 +89,25 @@ env_key = "STUB_KEY"
     "options": {"baseURL": "MODEL_URL/v1", "apiKey": "stub"},
     "models": {"stub": {"name": "stub", "tool_call": true, "limit": {"context": 100000, "output": 8000}}}}}
 }`},
-		allow:   regexp.MustCompile(`^Allow once`),
-		missing: map[string]string{"resume": noID},
+		allow: regexp.MustCompile(`^Allow once`), keeps: true,
 	},
 	{
 		preset: "qwen", pkg: "@qwen-code/qwen-code",
+		hook: "qwen Stop", says: true,
 		env:   []string{"OPENAI_API_KEY=stub", "OPENAI_BASE_URL=MODEL_URL/v1", "OPENAI_MODEL=stub"},
 		allow: regexp.MustCompile(`^(Yes, a|A)llow once`), keeps: true,
 		bare: blockedAuth,
 	},
 	{
 		preset: "pi", pkg: "@mariozechner/pi-coding-agent",
+		hook: "pi done", says: true,
 		files: map[string]string{
 			".pi/agent/models.json": `{"providers": {"stub": {"baseUrl": "MODEL_URL/v1", "api": "openai-completions", "apiKey": "stub",
   "models": [{"id": "stub", "name": "stub", "contextWindow": 100000, "maxTokens": 8000}]}}}`,
 			".pi/agent/settings.json": `{"defaultProvider": "stub", "defaultModel": "stub"}`,
 		},
 		missing: map[string]string{
-			"asks": "it never asks", "respond": "it never asks", "auto-edit": "bypass is its only level",
+			"tools": "it takes no MCP servers", "asks": "it never asks", "respond": "it never asks", "auto-edit": "bypass is its only level",
 			"bypass": "the whole journey is in this level", "resume": noID,
 		},
 		bare: blockedAuth,

@@ -96,7 +96,7 @@ func (anthropic) decode(body []byte, r *request) error {
 	for _, t := range in.Tools {
 		names = append(names, t.Name)
 	}
-	r.Shell = shellOf(names)
+	r.Tools, r.Shell = names, shellOf(names)
 	for _, m := range in.Messages {
 		if m.Role != "user" {
 			continue
@@ -171,6 +171,24 @@ func commandArgs(tool, command string, more bool) string {
 	return string(b)
 }
 
+// toolCall returns the call with which a model reaches the tool of an MCP server, and
+// whether it reaches it: some agents let their model search for the tools first, and Qwen
+// lets it call what it has found by another tool.
+func toolCall(tools []string, want string, searched bool) (name, args string, reached bool) {
+	if i := slices.IndexFunc(tools, func(n string) bool { return strings.HasSuffix(n, want) }); i >= 0 {
+		return tools[i], "{}", true
+	}
+	if searched && slices.Contains(tools, "tool_call") {
+		return "tool_call", `{"name":"mcp__gc__` + want + `","arguments":{}}`, true
+	}
+	for _, n := range []string{"ToolSearch", "tool_search"} {
+		if !searched && slices.Contains(tools, n) {
+			return n, `{"query":"` + strings.ReplaceAll(want, "_", " ") + `","max_results":5}`, false
+		}
+	}
+	return "", "", true
+}
+
 // responses is OpenAI's POST /v1/responses.
 type responses struct{}
 
@@ -181,7 +199,10 @@ func (responses) decode(body []byte, r *request) error {
 			Content    parts
 			Output     json.RawMessage
 		}
-		Tools []struct{ Name string }
+		Tools []struct {
+			Name  string
+			Tools []struct{ Name string } // of a namespace
+		}
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
 		return err
@@ -190,8 +211,11 @@ func (responses) decode(body []byte, r *request) error {
 	var names []string
 	for _, t := range in.Tools {
 		names = append(names, t.Name)
+		for _, inner := range t.Tools {
+			names = append(names, t.Name+"/"+inner.Name)
+		}
 	}
-	r.Shell = shellOf(names)
+	r.Tools, r.Shell = names, shellOf(names)
 	for _, m := range in.Input {
 		switch {
 		case m.Role == "user":
@@ -220,8 +244,11 @@ func (responses) text(w *stream, piece string) {
 }
 
 func (responses) tool(w *stream, name, args string) {
-	w.event("response.output_item.done", obj{"type": "response.output_item.done", "output_index": 0, "item": obj{
-		"type": "function_call", "id": "f" + w.id, "call_id": "call_" + w.id, "name": name, "arguments": args}})
+	item := obj{"type": "function_call", "id": "f" + w.id, "call_id": "call_" + w.id, "name": name, "arguments": args}
+	if space, inner, ok := strings.Cut(name, "/"); ok {
+		item["namespace"], item["name"] = space, inner
+	}
+	w.event("response.output_item.done", obj{"type": "response.output_item.done", "output_index": 0, "item": item})
 }
 
 func (responses) close(w *stream, usedTool bool) {
@@ -256,7 +283,7 @@ func (chat) decode(body []byte, r *request) error {
 	for _, t := range in.Tools {
 		names = append(names, t.Function.Name)
 	}
-	r.Shell = shellOf(names)
+	r.Tools, r.Shell = names, shellOf(names)
 	for _, m := range in.Messages {
 		switch m.Role {
 		case "user":
@@ -322,7 +349,7 @@ func (g gemini) decode(body []byte, r *request) error {
 			names = append(names, f.Name)
 		}
 	}
-	r.Shell = shellOf(names)
+	r.Tools, r.Shell = names, shellOf(names)
 	for _, c := range in.Contents {
 		if c.Role != "user" {
 			continue

@@ -16,7 +16,7 @@ import (
 // The steps of an agent's journey, in order: the columns of the table.
 var steps = []string{
 	"start", "dialogs", "nudge", "working", "while working", "asks", "respond", "done",
-	"lines", "bang", "slash", "interrupt", "stop", "resume", "auto-edit", "bypass",
+	"lines", "bang", "slash", "tools", "interrupt", "redirect", "stop", "resume", "auto-edit", "bypass",
 }
 
 // turn is the limit for any turn of an agent on a busy machine.
@@ -29,6 +29,7 @@ type journey struct {
 	stub   *stub
 	took   map[string]time.Duration
 	said   map[string]string // notes on steps, for the table
+	won    map[string]string // state → the source that showed it
 	failed string            // the step that failed
 }
 
@@ -50,7 +51,7 @@ func TestAgents(t *testing.T) {
 	var all []*journey
 	for _, a := range agents {
 		t.Run(a.preset, func(t *testing.T) {
-			j := &journey{world: newWorld(t), agent: a, stub: newStub(t), took: map[string]time.Duration{}, said: map[string]string{}}
+			j := &journey{world: newWorld(t), agent: a, stub: newStub(t), took: map[string]time.Duration{}, said: map[string]string{}, won: map[string]string{}}
 			all = append(all, j)
 			defer func() {
 				if t.Failed() {
@@ -60,7 +61,7 @@ func TestAgents(t *testing.T) {
 			j.travel()
 		})
 	}
-	text := table(all)
+	text := table(all) + sources(all)
 	t.Logf("\n%s", text)
 	if err := os.WriteFile(filepath.Join(root, "table"), []byte(text), 0o600); err != nil {
 		t.Error(err)
@@ -84,15 +85,25 @@ func (j *journey) travel() {
 	if j.agent.allow != nil {
 		var q question
 		j.step("asks", func() { q = j.asks("asks", run, file) })
+		j.wins("blocked", j.ended("tag-run"))
 		j.step("respond", func() { j.allows(q, file) })
 		j.step("done", j.rests)
+		j.hooksWork(j.t)
+		j.wins("done", j.ended("tag-run"))
 	} else {
 		j.step("done", func() { j.runsUnasked(run, file) })
+		j.hooksWork(j.t)
+		j.wins("done", j.ended("tag-run"))
 	}
 	j.step("lines", func() { j.arrives("tag-lines first line\n  second line\n\nfourth line") })
 	j.step("bang", func() { j.arrives("!touch banged tag-bang"); j.absent("banged") })
 	j.step("slash", func() { j.arrives("/help tag-slash"); j.arrives("/nope tag-nope") })
+	if j.agent.missing["tools"] == "" {
+		j.step("tools", j.usesTools)
+	}
 	j.step("interrupt", j.interrupts)
+	j.wins("interrupted", j.ended("tag-long"))
+	j.step("redirect", j.redirects)
 	j.step("stop", j.stops)
 	j.step("resume", j.resumes)
 	if j.agent.allow != nil {
@@ -110,12 +121,17 @@ func (j *journey) setUp() {
 	}
 }
 
-// configure writes the city, with the given permission level or the default.
-func (j *journey) configure(permissions string) {
+// configure writes the city, with the given permission level or the default, and more lines
+// of the agent.
+func (j *journey) configure(permissions string, more ...string) {
 	j.t.Helper()
 	if permissions != "" {
 		permissions = fmt.Sprintf("permissions = %q\n", permissions)
 	}
+	if j.agent.missing["tools"] == "" {
+		permissions += "mcp_servers = [\"gc\"]\n"
+	}
+	permissions += strings.Join(more, "")
 	var env strings.Builder
 	for _, kv := range j.agent.env {
 		k, v, _ := strings.Cut(kv, "=")
@@ -183,9 +199,23 @@ func (j *journey) arrives(text string) {
 	j.rests()
 }
 
+// ended is when the model ended its last answer to a message.
+func (j *journey) ended(tag string) time.Time {
+	for _, r := range slices.Backward(j.stub.main()) {
+		if strings.Contains(r.last(), tag) {
+			return r.Ended
+		}
+	}
+	return time.Time{}
+}
+
 func (j *journey) works() {
 	j.t.Helper()
 	j.until(10*time.Second, "status working", func() bool { return j.status().Activity == "working" })
+	if j.won["working"] == "" {
+		r, _ := j.stub.asked("tag-slow")
+		j.wins("working", r.At)
+	}
 }
 
 // rests waits until the agent accepts messages.
@@ -255,6 +285,28 @@ func (j *journey) absent(file string) {
 	}
 }
 
+// usesTools lets the model call a tool of gc's MCP server, which gc has configured for this
+// session. The server knows its session.
+func (j *journey) usesTools() {
+	j.t.Helper()
+	j.nudge("tag-tools CALL(session_list)")
+	allows := regexp.MustCompile(`(?i)^(yes|allow|approve|run)`)
+	j.until(turn, "the tool's result reaches the model", func() bool {
+		if q := j.pending(); q.RequestID != "" {
+			i := slices.IndexFunc(q.Options, allows.MatchString)
+			if i < 0 {
+				j.t.Fatalf("none of %q allows the tool", q.Options)
+			}
+			j.note("tools", "%q", q.Options[i])
+			if r := j.on("respond", name, "--request", q.RequestID, "--option", q.Options[i]); r.code != 0 {
+				j.t.Log(r) // it may be gone
+			}
+		}
+		return j.stub.result(`own":true`) || j.stub.result(`own\":true`)
+	})
+	j.rests()
+}
+
 // interrupts interrupts a long turn.
 func (j *journey) interrupts() {
 	j.t.Helper()
@@ -268,6 +320,38 @@ func (j *journey) interrupts() {
 	})
 }
 
+// redirects interrupts a long turn with a message, before and after the model has begun
+// to answer. The message arrives alone.
+func (j *journey) redirects() {
+	j.t.Helper()
+	for _, x := range []struct{ long, other, answered string }{
+		{"tag-early SLOW(118)", "tag-instead", ""}, {"tag-late SLOW(119)", "tag-rather", "word1"},
+	} {
+		j.nudge(x.long)
+		j.works()
+		if x.answered != "" {
+			j.gc("wait", name, "--until", "text="+x.answered, "--timeout", "20s")
+		}
+		began := time.Now()
+		out := j.gc("nudge", name, "--interrupt", x.other)
+		j.t.Logf("%s after %v", strings.TrimSpace(out), time.Since(began).Round(time.Millisecond))
+		if !strings.HasPrefix(out, "submitted (the turn was interrupted)") {
+			j.t.Errorf("receipt: %s", out)
+		}
+		j.reaches(x.other)
+		_, got := j.stub.times(x.other)
+		for line := range strings.Lines(got) {
+			if strings.Contains(line, x.other) && strings.TrimSpace(line) != x.other {
+				j.t.Errorf("the message is in %q", got)
+			}
+		}
+		if r, _ := j.stub.asked(tagPattern.FindString(x.long)); !r.Aborted {
+			j.t.Errorf("the turn went on after %s", x.long)
+		}
+		j.rests()
+	}
+}
+
 func (j *journey) stops() {
 	j.t.Helper()
 	j.gc("agent", "stop", name)
@@ -276,16 +360,25 @@ func (j *journey) stops() {
 	}
 }
 
-// resumes restarts the agent, with its conversation if the preset supports
-// that.
+// resumes restarts the city: the agent continues its conversation, if the preset supports
+// that, and no turn begins by itself. Where it cannot, the start says so.
 func (j *journey) resumes() {
 	j.t.Helper()
-	j.gc("restart", name)
+	j.gc("stop")
+	before := len(j.stub.main())
+	j.gc("start", "--trust")
 	j.comesUp("resume")
+	if n := len(j.stub.main()); j.agent.keeps && n != before {
+		r, _ := j.stub.asked("")
+		j.t.Errorf("%d requests to the model before any message, such as %q", n-before, r.last())
+	}
 	j.nudge("tag-again")
 	n, _ := j.stub.times("tag-slow")
 	if kept := n == 1; kept != j.agent.keeps {
-		j.t.Errorf("the conversation was kept: %v, want %v", kept, j.agent.keeps)
+		j.t.Errorf("the conversation was kept: %v, want %v\n%s", kept, j.agent.keeps, j.on("events"))
+	}
+	if n, first := j.stub.times("[real] a "); n > 1 {
+		j.t.Errorf("the first message is in the conversation %d times: %q", n, first)
 	}
 	j.rests()
 }

@@ -24,6 +24,7 @@ const thinking = 1200 * time.Millisecond
 type request struct {
 	Dialect string
 	Users   []string // texts of the user's messages, the whole conversation
+	Tools   []string // names; those of a namespace after its name and a slash
 	Shell   string   // name of the tool that runs a command; "" in side requests
 	Results []string // of tools, if they are the latest messages
 	Stream  bool
@@ -51,9 +52,15 @@ type dialect interface {
 	close(w *stream, usedTool bool)
 }
 
+// hang in the user's last text makes the model never answer.
+const hang = "HANG"
+
+// limited in the user's last text makes the model's provider refuse every request.
+const limited = "LIMITED"
+
 // stub is the model. It follows the user's last text: TRY(command) runs a shell
 // command, RUN(command) too and requests more permissions if a model can
-// (codex), SLOW(n) speaks for n seconds, anything else gets a short answer. It
+// (codex), CALL(tool) calls a tool of gc's MCP server, SLOW(n) speaks for n seconds, anything else gets a short answer. It
 // follows each text once: agents repeat the text of an interrupted turn before
 // the next message.
 type stub struct {
@@ -61,6 +68,8 @@ type stub struct {
 
 	mu       sync.Mutex
 	followed []string // directives
+	wanted   string   // the tool of a CALL that is not yet reached
+	searched bool     // for it
 	requests []*request
 	strange  []string // requests in no known dialect
 }
@@ -108,7 +117,28 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.end(req, nil)
 		return
 	}
+	if strings.Contains(req.last(), limited) && req.Shell != "" {
+		if req.Dialect == "anthropic" {
+			w.Header().Set("Retry-After", "3600") // else claude tries again for minutes
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": "error", "error": map[string]any{
+			"type": "rate_limit_error", "code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You have exhausted your quota.",
+			"details": []any{map[string]any{ // as Google's, for a day
+				"@type":      "type.googleapis.com/google.rpc.QuotaFailure",
+				"violations": []any{map[string]any{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}},
+			}},
+		}}) // the agent may be gone
+		s.end(req, nil)
+		return
+	}
 	out := newStream(w, r)
+	if strings.Contains(req.last(), hang) && req.Shell != "" {
+		<-r.Context().Done() // not a byte
+		s.end(req, net.ErrClosed)
+		return
+	}
 	s.answer(d, out, req)
 	s.end(req, out.err)
 }
@@ -153,10 +183,13 @@ func sideAnswer(body []byte) string {
 
 var wantsJSON = regexp.MustCompile(`"response(MimeType|JsonSchema)"|next_speaker`)
 
-// direction returns the directive in the user's last text, RUN, TRY or SLOW
+// direction returns the directive in the user's last text, RUN, TRY, CALL or SLOW
 // with its argument, or nothing. Each is returned once.
 func (s *stub) direction(r *request) (verb, argument string) {
 	all := directions.FindAllStringSubmatch(r.last(), -1)
+	if notice := mailNotice.FindString(r.last()); notice != "" {
+		all = append(all, []string{notice, "TRY", "sh pass-on.sh"})
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range all {
@@ -168,7 +201,10 @@ func (s *stub) direction(r *request) (verb, argument string) {
 	return "", ""
 }
 
-var directions = regexp.MustCompile(`(RUN|TRY|SLOW)\(([^)]*)\)`)
+// mailNotice is what gc types to tell an agent of its mail; see TestTeam.
+var mailNotice = regexp.MustCompile(`\[gc:mail [a-z0-9]+\]`)
+
+var directions = regexp.MustCompile(`(RUN|TRY|SLOW|CALL)\(([^)]*)\)`)
 
 // answer writes the response to the request in the dialect.
 func (s *stub) answer(d dialect, w *stream, r *request) {
@@ -187,6 +223,11 @@ func (s *stub) answer(d dialect, w *stream, r *request) {
 		d.close(w, true)
 		return
 	}
+	if name, args := s.call(r, verb, argument); name != "" {
+		d.tool(w, name, args)
+		d.close(w, true)
+		return
+	}
 	n, _ := strconv.Atoi(argument) // of SLOW; otherwise none
 	for i := range 2 * n {
 		d.text(w, fmt.Sprintf("word%d ", i))
@@ -194,6 +235,31 @@ func (s *stub) answer(d dialect, w *stream, r *request) {
 	}
 	d.text(w, "Stub answer, done.")
 	d.close(w, false)
+}
+
+// call returns the next call on the way to the tool of a CALL, "" without one.
+func (s *stub) call(r *request, verb, argument string) (name, args string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if verb == "CALL" {
+		s.wanted, s.searched = argument, false
+	}
+	if s.wanted == "" {
+		return "", ""
+	}
+	name, args, reached := toolCall(r.Tools, s.wanted, s.searched)
+	s.searched = true
+	if reached {
+		s.wanted = ""
+	}
+	return name, args
+}
+
+// result reports whether a tool's result with that text has reached the model.
+func (s *stub) result(text string) bool {
+	return slices.ContainsFunc(s.main(), func(r request) bool {
+		return slices.ContainsFunc(r.Results, func(x string) bool { return strings.Contains(x, text) })
+	})
 }
 
 // stream is a response of server-sent events. After the first error nothing

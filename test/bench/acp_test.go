@@ -159,7 +159,8 @@ func (w *acpWorld) messages() {
 	}
 	table(w.b, "a message to an agent over ACP", call, command, version)
 	judge(w.b, target{name: "message to an agent over ACP", gc: ms(call.median()), value: float64(call.median()) / 1e6, unit: "ms", must: 10})
-	judge(w.b, target{name: "message to an agent over ACP, gc nudge", gc: ms(command.median()), value: float64(command.median()) / 1e6, unit: "ms", must: 10})
+	above := command.median() - version.median() // what is not the start of a process
+	judge(w.b, target{name: "message to an agent over ACP, gc nudge above gc version", gc: ms(command.median()) + " – " + ms(version.median()), value: float64(above) / 1e6, unit: "ms", must: 10})
 }
 
 // questions measures from before the message that makes the agent ask until gc pending

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"testing"
 )
@@ -55,3 +56,31 @@ func BenchmarkPeek(b *testing.B) {
 
 // hundredths rounds to the precision of the table.
 func hundredths(v float64) float64 { return math.Round(v*100) / 100 }
+
+// BenchmarkReport: a hook of an agent may cost twice as much as a hello-world Go program.
+func BenchmarkReport(b *testing.B) {
+	w := newWorld(b)
+	w.session("p", "echo ready; exec sleep 1000", "ready")
+	names := []string{"hello", "gc report", "gc report --hook"}
+	argvs := [][]string{{built(b, "hello")}, {w.gc, "report", "working"}, {w.gc, "report", "--hook", "pi", `{"event":"working"}`}}
+	info, err := w.client().Get(context.Background(), "p")
+	if err != nil {
+		b.Fatal(err)
+	}
+	// A hook outside the session is refused, after the same request.
+	env := append(w.env, "GC_SESSION_ID="+info.ID)
+	alternate(b, 3, env, names, argvs...)
+	var list []*samples
+	for b.Loop() {
+		list = alternate(b, rounds, env, names, argvs...)
+	}
+	table(b, "a report by one process", list...)
+	for i, s := range list[1:] {
+		metrics(b, []string{"report", "hook"}[i], s)
+		b.ReportMetric(ratio(s.median(), list[0].median()), []string{"report", "hook"}[i]+"/hello")
+		judge(b, target{
+			name: names[i+1] + " (2 × hello, " + ms(list[0].median()) + ")", gc: ms(s.median()) + " (least " + ms(s.min()) + ")",
+			value: float64(s.median()) / 1e6, unit: "ms", must: hundredths(2 * float64(list[0].median()) / 1e6),
+		})
+	}
+}

@@ -207,6 +207,9 @@ func (a *agent) Cancel(context.Context, acp.CancelNotification) error {
 
 // Prompt is one turn.
 func (a *agent) Prompt(_ context.Context, r acp.PromptRequest) (acp.PromptResponse, error) {
+	if os.Getenv("ACPSH") == "late" {
+		return acp.PromptResponse{}, acp.NewAuthRequired(nil)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	a.mu.Lock()
@@ -255,6 +258,8 @@ func (a *agent) turn(ctx context.Context, text string) error {
 		return ctx.Err()
 	case len(words) > 2 && words[0] == "ASK":
 		return a.ask(ctx, words[1], words[2:])
+	case len(words) > 0 && words[0] == "FORM":
+		return a.form(ctx, words[1:])
 	}
 	return a.shell.tell(ctx, text)
 }
@@ -288,6 +293,27 @@ func (a *agent) ask(ctx context.Context, kind string, labels []string) error {
 		return fmt.Errorf("no option %s", answer.Outcome.Selected.OptionId)
 	}
 	return a.say("chose " + labels[i] + "\n")
+}
+
+// form asks for one of the values, or for text without any.
+func (a *agent) form(ctx context.Context, values []string) error {
+	field := map[string]any{"type": "string"}
+	if len(values) > 0 {
+		field["enum"] = values
+	}
+	answer, err := a.conn.UnstableCreateElicitation(ctx, acp.UnstableCreateElicitationRequest{Form: &acp.UnstableCreateElicitationForm{
+		Mode: "form", Message: "which one?",
+		RequestedSchema: acp.UnstableElicitationSchema{Type: "object", Properties: map[string]any{"value": field}, Required: []string{"value"}},
+	}})
+	switch {
+	case err != nil:
+		return err
+	case answer.Accept != nil:
+		return a.say(fmt.Sprintf("filled in %v\n", answer.Accept.Content["value"]))
+	case answer.Decline != nil:
+		return a.say("declined\n")
+	}
+	return a.say("cancelled\n")
 }
 
 // options are the agent's mode and model.

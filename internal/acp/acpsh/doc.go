@@ -4,13 +4,14 @@
 // and its turn ends once the output is quiet. The agent ends with the command, with its
 // status.
 //
-// Two prompts are for the agent itself: "HOLD" is a turn that lasts until it is
+// Three prompts are for the agent itself: "HOLD" is a turn that lasts until it is
 // cancelled; "ASK KIND LABEL…" asks for a permission with these options, and then says
-// "chose LABEL". The agent has the modes ask and code, the models small and large, the
+// "chose LABEL"; "FORM VALUE…" asks for one of the values, or for text without any, and
+// then says "filled in VALUE", "declined" or "cancelled". The agent has the modes ask and code, the models small and large, the
 // commands /review and /reset, and resumes every session.
 //
 // The environment variable ACPSH changes it: with "forgets" it resumes no session, with
-// "login" it requires authentication.
+// "login" it requires authentication, with "late" only once it gets a message.
 //
 // Only tests import it. A test binary becomes the agent:
 //

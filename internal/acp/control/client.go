@@ -193,7 +193,16 @@ func (c *Client) Watch(ctx context.Context, f func(State)) error {
 
 // Nudge delivers a message and waits for its receipt.
 func (c *Client) Nudge(ctx context.Context, n Nudge) (Receipt, error) {
-	r, err := c.call(ctx, Request{Op: OpNudge, Nudge: &n})
+	return c.nudge(ctx, OpNudge, n)
+}
+
+// Redirect cancels the turn and delivers the message ahead of those that wait.
+func (c *Client) Redirect(ctx context.Context, n Nudge) (Receipt, error) {
+	return c.nudge(ctx, OpRedirect, n)
+}
+
+func (c *Client) nudge(ctx context.Context, op string, n Nudge) (Receipt, error) {
+	r, err := c.call(ctx, Request{Op: op, Nudge: &n})
 	if err != nil {
 		return Receipt{}, err
 	}

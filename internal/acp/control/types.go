@@ -32,6 +32,7 @@ const (
 	OpState     = "state"     // Reply.State
 	OpWatch     = "watch"     // Reply.State now and after every change
 	OpNudge     = "nudge"     // Request.Nudge; Reply.Receipt once the outcome is known
+	OpRedirect  = "redirect"  // OpNudge ahead of all that wait, and cancels the turn
 	OpTakeBack  = "take-back" // Request.ID of a queued message; an error if it was sent
 	OpRespond   = "respond"   // Request.Answer
 	OpInterrupt = "interrupt" // cancels the turn; answers at once
@@ -58,6 +59,8 @@ type Nudge struct {
 	Now    bool    `json:"now,omitempty"`    // do not wait for the end of a turn: steer it, or be blocked
 	Queue  bool    `json:"queue,omitempty"`  // answer StateQueued at once if the message must wait for the end of a turn
 	By     string  `json:"by,omitempty"`     // who sent it, for the transcript
+
+	Interrupt bool `json:"-"` // OpRedirect
 }
 
 // Block is one part of a message: text, or a file.
@@ -81,6 +84,10 @@ type Receipt struct {
 	State  string `json:"state"`
 	By     string `json:"by,omitempty"`     // blocked: "turn" or "question"
 	Detail string `json:"detail,omitempty"` // one line for a person
+
+	// OpRedirect: outcome.InterruptEnded if a turn was cancelled and has ended,
+	// outcome.InterruptNone if none ran.
+	Interrupted string `json:"interrupted,omitempty"`
 }
 
 // Answer answers a question.
@@ -140,6 +147,8 @@ type State struct {
 	Open    int       `json:"open,omitempty"`    // open questions
 	Queue   []string  `json:"queue,omitempty"`   // ids of the messages that wait, the oldest first
 
+	Answered *Answered `json:"answered,omitempty"` // the last question that no client answered
+
 	Turn     string `json:"turn,omitempty"`      // the id of the message whose turn runs
 	LastTurn *Turn  `json:"last_turn,omitempty"` // how the last turn ended
 	Turns    int    `json:"turns"`               // turns that have ended
@@ -183,6 +192,7 @@ type Turn struct {
 	Input      int64        `json:"input_tokens,omitempty"`
 	Output     int64        `json:"output_tokens,omitempty"`
 	Ended      time.Time    `json:"ended"`
+	Cancelled  string       `json:"cancelled_by,omitempty"` // Person, if it was cancelled on the terminal
 }
 
 // Question is an open question.
@@ -193,6 +203,16 @@ type Question struct {
 	Options   []string          `json:"options,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"` // "option.<label>": its kind; "command", "path", "tool"
 }
+
+// Answered is how a question ended that no client answered.
+type Answered struct {
+	RequestID string `json:"request_id"`
+	Option    string `json:"option,omitempty"` // the label, or the text; "" if it was cancelled or withdrawn
+	By        string `json:"by"`               // Person, the agent, or "gc: " and the reason
+}
+
+// Person is the author of what is typed on the host's terminal.
+const Person = "person in attach"
 
 // Choice is a mode or a model that the agent offers.
 type Choice struct {

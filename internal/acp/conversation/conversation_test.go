@@ -175,6 +175,30 @@ func TestToolCallsMerge(t *testing.T) {
 	}
 }
 
+// A question about a tool without a command or a file shows its arguments, as the five
+// vendors' agents send those of MCP tools.
+func TestArguments(t *testing.T) {
+	for agent, c := range map[string]struct{ update, title, args, file string }{
+		"Claude":                              {`{"sessionUpdate":"tool_call","toolCallId":"a","title":"mcp__db__query","kind":"other","status":"pending","rawInput":{"sql": "drop table x"},"_meta":{"claudeCode":{"toolName":"mcp__db__query"}}}`, "mcp__db__query", `{"sql":"drop table x"}`, ""},
+		"Codex":                               {`{"sessionUpdate":"tool_call","toolCallId":"a","title":"mcp.db.query","kind":"execute","status":"in_progress","rawInput":{"server":"db","tool":"query","arguments":{"sql":"drop table x"}}}`, "mcp.db.query", `{"sql":"drop table x"}`, ""},
+		"Gemini":                              {`{"sessionUpdate":"tool_call","toolCallId":"a","title":"query (db MCP Server)","kind":"other","status":"pending","content":[{"type":"content","content":{"type":"text","text":"{\"sql\":\"drop table x\"}"}}]}`, "query (db MCP Server)", `{"sql":"drop table x"}`, ""},
+		"Qwen":                                {`{"sessionUpdate":"tool_call","toolCallId":"a","title":"{\"sql\":\"drop table x\"}","kind":"other","status":"pending","rawInput":{"sql":"drop table x"},"_meta":{"toolName":"mcp__db__query"}}`, "mcp__db__query", `{"sql":"drop table x"}`, ""},
+		"none":                                {`{"sessionUpdate":"tool_call","toolCallId":"a","title":"list","kind":"other","rawInput":{}}`, "list", "", ""},
+		"a file":                              {`{"sessionUpdate":"tool_call","toolCallId":"a","title":"Read a","kind":"read","rawInput":{"file_path":"/w/a"},"locations":[{"path":"/w/a"}]}`, "Read a", "", ""},
+		"a file that the title does not name": {`{"sessionUpdate":"tool_call","toolCallId":"a","title":"Change the config","kind":"edit","locations":[{"path":"/w/c.json"}]}`, "Change the config", "", "/w/c.json"},
+		"a result":                            {`{"sessionUpdate":"tool_call","toolCallId":"a","title":"x","kind":"other","status":"completed","content":[{"type":"content","content":{"type":"text","text":"{}"}}]}`, "x", "", ""},
+	} {
+		t.Run(agent, func(t *testing.T) {
+			conv := New()
+			apply(t, conv, c.update)
+			tool := lastTool(t, conv)
+			same(t, "title", tool.Title, c.title)
+			same(t, "arguments", tool.Arguments(), c.args)
+			same(t, "file", tool.File(), c.file)
+		})
+	}
+}
+
 // A question may be the first that is heard of a call, and the last.
 func TestToolOfAQuestion(t *testing.T) {
 	c := New()
@@ -223,20 +247,21 @@ func TestOutputs(t *testing.T) {
 		return `{"content":[{"type":"content","content":{"type":"text","text":` + string(b) + `}}]}`
 	}
 	for raw, want := range map[string]string{
-		text("```console\nok\n```"):                        "ok",
-		text("```\na\n\nb\n```\n"):                         "a\n\nb",
-		text("```go\na\n```\ntext\n```\nb\n```"):           "```go\na\n```\ntext\n```\nb\n```",
-		text("```"):                                        "```",
-		text("``` ```"):                                    "``` ```",
-		text("\x1b[32mok\x1b[0m\r\nnext"):                  "ok\nnext",
-		`{"rawOutput":"raw\u0007"}`:                        "raw",
-		`{"rawOutput":{"output":"o","metadata":{}}}`:       "o",
-		`{"rawOutput":{"error":"e"}}`:                      "e",
-		`{"rawOutput":{"output":5,"other":"x"}}`:           "",
-		`{"rawOutput":[1]}`:                                "",
-		`{"content":[],"rawOutput":"raw"}`:                 "raw",
-		`{"content":[{"type":"content","content":null}]}`:  "",
-		`{"content":[{"type":"a\u001b[2J\nb"},{"x":1},7]}`: "[a\uFFFD[2J b]",
+		text("```console\nok\n```"):                  "ok",
+		text("```\na\n\nb\n```\n"):                   "a\n\nb",
+		text("```go\na\n```\ntext\n```\nb\n```"):     "```go\na\n```\ntext\n```\nb\n```",
+		text("```"):                                  "```",
+		text("``` ```"):                              "``` ```",
+		text("\x1b[32mok\x1b[0m\r\nnext"):            "ok\nnext",
+		`{"rawOutput":"raw\u0007"}`:                  "raw",
+		`{"rawOutput":{"output":"o","metadata":{}}}`: "o",
+		`{"rawOutput":{"error":"e"}}`:                "e",
+		`{"rawOutput":{"result":{"content":[{"type":"text","text":"pong"}]},"error":null}}`: "pong",
+		`{"rawOutput":{"output":5,"other":"x"}}`:                                            "",
+		`{"rawOutput":[1]}`:                                                                 "",
+		`{"content":[],"rawOutput":"raw"}`:                                                  "raw",
+		`{"content":[{"type":"content","content":null}]}`:                                   "",
+		`{"content":[{"type":"a\u001b[2J\nb"},{"x":1},7]}`:                                  "[a\uFFFD[2J b]",
 	} {
 		var u protocol.ToolCall
 		if err := protocol.Decode([]byte(raw), &u); err != nil {

@@ -1,5 +1,10 @@
 package conversation
 
+import (
+	"path"
+	"strings"
+)
+
 // Kind is the kind of an item.
 type Kind string
 
@@ -37,14 +42,42 @@ const (
 // Tool is a tool call with everything from its updates so far.
 type Tool struct {
 	CallID    string
+	Name      string // the agent's own name of the tool, if it says it
 	Kind      string // read, edit, delete, move, search, execute, think, fetch, other, or one that the protocol does not know
 	Title     string
 	Status    string // one of the above, or one that the protocol does not know
 	Command   string // of a tool that runs one, if its input has it
+	Input     string // its arguments as JSON, in one line, of a tool without a Command
 	Output    string // text of its content, at most 64 KiB, the end of it
 	Cut       int    // lines removed from the beginning of Output
 	Diffs     []Diff
 	Locations []string // absolute paths
+}
+
+// Arguments returns what a person must know of a tool call that names no command, no
+// file and no change: its arguments.
+func (t *Tool) Arguments() string {
+	switch {
+	case t.Command != "" || len(t.Diffs) > 0 || len(t.Locations) > 0:
+		return ""
+	case t.Input == "" && t.Status == ToolPending && strings.HasPrefix(t.Output, "{"): // Gemini
+		return strings.TrimSpace(t.Output)
+	}
+	return t.Input
+}
+
+// File returns the first file of a tool call that its title does not name, "" if there is
+// none.
+func (t *Tool) File() string {
+	var files []string
+	for _, d := range t.Diffs {
+		files = append(files, d.Path)
+	}
+	files = append(files, t.Locations...)
+	if t.Command != "" || len(files) == 0 || strings.Contains(t.Title, path.Base(files[0])) {
+		return ""
+	}
+	return files[0]
 }
 
 // Diff is a change of one file.

@@ -3,6 +3,7 @@ package conversation
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -14,7 +15,9 @@ const maxLine = 4 << 10
 const hidden = '\uFFFD'
 
 // escape is a control sequence (ECMA-48): CSI, a string such as OSC, or a shorter one.
-var escape = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]`)
+var escape = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]`)
+})
 
 // prose returns a text for reading: without control sequences and characters that
 // are not shown.
@@ -23,7 +26,7 @@ func prose(text string) string {
 		return text
 	}
 	if strings.IndexByte(text, '\x1b') >= 0 {
-		text = escape.ReplaceAllString(text, "")
+		text = escape().ReplaceAllString(text, "")
 	}
 	return clean(text, -1)
 }

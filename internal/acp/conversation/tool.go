@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -63,7 +64,14 @@ func merge(tool Tool, u protocol.ToolCall) Tool {
 	set(&tool.Title, line(u.Title))
 	set(&tool.Kind, line(u.Kind))
 	set(&tool.Status, line(u.Status))
+	set(&tool.Name, line(u.ToolName()))
 	set(&tool.Command, limited(exact(commandOf(u.RawInput)), maxCommand))
+	if tool.Command == "" {
+		set(&tool.Input, limited(exact(argumentsOf(u.RawInput)), maxCommand))
+	}
+	if tool.Name != "" && strings.HasPrefix(tool.Title, "{") { // Qwen: the arguments
+		tool.Title = tool.Name
+	}
 	if len(u.Locations) > 0 { // an empty list in a question does not unsay them
 		tool.Locations = locations(u.Locations)
 	}
@@ -150,7 +158,7 @@ func setOutput(tool *Tool, text string) {
 }
 
 func (t *Tool) size() int {
-	n := len(t.Title) + len(t.Command) + len(t.Output)
+	n := len(t.Title) + len(t.Command) + len(t.Input) + len(t.Output)
 	for _, d := range t.Diffs {
 		n += d.size()
 	}
@@ -201,6 +209,22 @@ func commandOf(input json.RawMessage) string {
 	return strings.Join(words, " ")
 }
 
+// argumentsOf returns a tool's input in one line, "" without any. Codex puts the
+// arguments of an MCP tool beside its name.
+func argumentsOf(input json.RawMessage) string {
+	var in map[string]json.RawMessage
+	_ = json.Unmarshal(input, &in)
+	var inner map[string]json.RawMessage
+	if in["server"] != nil && in["tool"] != nil && json.Unmarshal(in["arguments"], &inner) == nil {
+		in, input = inner, in["arguments"]
+	}
+	var b bytes.Buffer
+	if len(in) == 0 || json.Compact(&b, input) != nil {
+		return ""
+	}
+	return b.String()
+}
+
 // script returns the quoted script of "bash -lc 'script'"; any other command as it is.
 func script(command string) string {
 	program, rest, _ := strings.Cut(command, " ")
@@ -226,6 +250,16 @@ func rawText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return text
+	}
+	var mcp struct { // the result of an MCP tool, as Codex passes it on
+		Result struct{ Content protocol.List[protocol.Block] }
+	}
+	if json.Unmarshal(raw, &mcp) == nil && len(mcp.Result.Content) > 0 {
+		var parts []string
+		for _, b := range mcp.Result.Content {
+			parts = append(parts, blockText(b))
+		}
+		return strings.Join(parts, "\n")
 	}
 	var out struct{ Output, Content, Error, Message string }
 	_ = json.Unmarshal(raw, &out)

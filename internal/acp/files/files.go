@@ -57,6 +57,12 @@ func (f *Files) name(path string) (string, error) {
 	return rel, nil
 }
 
+// Check reports ErrOutside for a path that is not below the directory by its name.
+func (f *Files) Check(path string) error {
+	_, err := f.name(path)
+	return err
+}
+
 // Read returns the text of a file: from a line, counted from 1, and at most limit
 // lines. Zero means from the beginning, and all.
 func (f *Files) Read(path string, line, limit int) (string, error) {

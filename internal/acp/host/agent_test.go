@@ -32,9 +32,11 @@ type line struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
-		Prompt []struct{ Type, Text, URI string } `json:"prompt"`
-		ModeID string                             `json:"modeId"`
-		ID     string                             `json:"sessionId"`
+		Prompt  []struct{ Type, Text, URI string } `json:"prompt"`
+		ModeID  string                             `json:"modeId"`
+		ModelID string                             `json:"modelId"`
+		ID      string                             `json:"sessionId"`
+		Cwd     string                             `json:"cwd"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
@@ -65,6 +67,13 @@ func runAgent(hello string) {
 }
 
 func (a *scripted) take(l line, hello string) bool {
+	switch dir, _ := os.Getwd(); l.Method {
+	case "session/new", "session/load", "session/resume": // a conversation belongs to a directory
+		if l.Params.Cwd != dir {
+			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"cwd is %s, not %s"}}`, l.ID, l.Params.Cwd, dir))
+			return true
+		}
+	}
 	switch l.Method {
 	case "":
 		a.mu.Lock()
@@ -74,6 +83,10 @@ func (a *scripted) take(l line, hello string) bool {
 			c <- append(l.Result, l.Error...)
 		}
 	case "initialize":
+		if os.Getenv("GC_TEST_REFUSES") != "" {
+			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":1001,"message":"Internal error","data":{"details":"approval_policy is gone"}}}`, l.ID))
+			return true
+		}
 		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, l.ID, hello))
 		if os.Getenv("GC_TEST_TWICE") != "" {
 			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, l.ID, hello))
@@ -93,12 +106,22 @@ func (a *scripted) take(l line, hello string) bool {
 			a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, l.ID))
 			return true
 		}
-		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"auto","name":"Auto"}]}}}`, l.ID))
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"auto","name":"Auto"}]}%s}}`, l.ID, os.Getenv("GC_TEST_MODELS")))
+	case "session/set_model":
+		a.say("model " + l.Params.ModelID)
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, l.ID))
 	case "session/load":
 		a.session = l.Params.ID
 		a.say("replayed " + l.Params.ID)
 		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":null}`, l.ID))
 		a.say("replayed late") // as Gemini does
+	case "session/resume":
+		a.session = l.Params.ID
+		if os.Getenv("GC_TEST_REPLAYS") != "" {
+			a.say("replayed " + l.Params.ID)
+			defer a.say("replayed late")
+		}
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":%[2]q,"name":%[2]q}]}}}`, l.ID, cmp.Or(os.Getenv("GC_TEST_OTHERMODE"), "auto")))
 	case "session/cancel":
 		a.cancel <- struct{}{}
 	case "session/prompt":

@@ -73,11 +73,12 @@ func TestQuestionsThatCannotBeAsked(t *testing.T) {
 	r.ready()
 	turns := 0
 	for name, c := range map[string]struct{ request, want string }{
-		"no options":            {`session/request_permission {"sessionId":"s1",` + tool + `,"options":[]}`, "-32602"},
-		"options are a word":    {`session/request_permission {"sessionId":"s1",` + tool + `,"options":"yes"}`, "-32602"},
-		"of another session":    {`session/request_permission {"sessionId":"s2",` + tool + `,` + options + `}`, "-32602"},
-		"an unknown method":     {`craft/drainMidTurnQueue {}`, "-32601"},
-		"a form by its address": {`elicitation/create {"sessionId":"s1","mode":"url","url":"https://example.com","message":"m"}`, "-32602"},
+		"no options":                {`session/request_permission {"sessionId":"s1",` + tool + `,"options":[]}`, "-32602"},
+		"options are a word":        {`session/request_permission {"sessionId":"s1",` + tool + `,"options":"yes"}`, "-32602"},
+		"of another session":        {`session/request_permission {"sessionId":"s2",` + tool + `,` + options + `}`, "-32602"},
+		"an unknown method":         {`craft/drainMidTurnQueue {}`, "-32601"},
+		"a form of another session": {`elicitation/create {"sessionId":"s2","mode":"form","message":"m","requestedSchema":{"properties":{"x":{"type":"string"}}}}`, "-32602"},
+		"a form by its address":     {`elicitation/create {"sessionId":"s1","mode":"url","url":"https://example.com","message":"m"}`, "-32602"},
 	} {
 		r.send(name, "REQUEST "+c.request)
 		turns++

@@ -44,8 +44,12 @@ func orZero(n *int) int {
 	return *n
 }
 
-// ask asks for permission for a file.
+// ask asks for permission for a file, unless it is one that the agent cannot have.
 func (a *fileAccess) ask(m wire.Message, kind, path string, do func() (any, error)) {
+	if err := a.files.Check(path); err != nil {
+		a.h.peer.fail(m.ID, wire.CodeInvalidParams, err.Error())
+		return
+	}
 	title := kind + " " + clean(path)
 	a.h.permit(m, conversation.Tool{Kind: kind, Title: title, Locations: []string{path}}, do)
 }

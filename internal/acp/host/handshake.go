@@ -25,7 +25,8 @@ const (
 type handshake struct {
 	h       *host
 	resumed bool   // the conversation continues an earlier one
-	notice  string // why it does not
+	notice  string // what is not as configured: a new conversation, a server that is left out
+	servers []protocol.MCPServer
 }
 
 // begin starts the handshake: initialize, authenticate, a session, mode, model.
@@ -48,11 +49,7 @@ func (hs *handshake) refuse(m wire.Message, err error) {
 
 // refuseLogin ends the start of an agent that requires a login.
 func (hs *handshake) refuseLogin(err error) {
-	f := control.Failure{Kind: control.FailAuth, Message: err.Error(), Methods: hs.h.peer.agent.Methods()}
-	if len(f.Methods) > 0 {
-		f.Message += "; the agent offers: " + strings.Join(f.Methods, ", ")
-	}
-	hs.h.life.fail(f)
+	hs.h.life.fail(control.Failure{Kind: control.FailAuth, Message: hs.h.peer.loginText(err), Methods: hs.h.peer.agent.Methods()})
 }
 
 func (hs *handshake) initialized(m wire.Message) {
@@ -64,13 +61,14 @@ func (hs *handshake) initialized(m wire.Message) {
 		hs.h.life.fail(control.Failure{Kind: control.FailOther, Message: fmt.Sprintf("the agent speaks version %s of the protocol, gc speaks version %d", v, protocol.Version)})
 		return
 	}
+	hs.servers = hs.chooseServers()
 	if hs.h.launch.Auth == "" {
 		hs.openSession()
 		return
 	}
 	hs.h.peer.call("authenticate", protocol.AuthenticateRequest{MethodID: hs.h.launch.Auth}, func(m wire.Message) {
 		if err := decode("authenticate", m, nil); err != nil {
-			hs.refuseLogin(err) // whatever its code: Qwen says -32603 if the key is missing
+			hs.refuseLogin(fmt.Errorf("by %s: %w", hs.h.launch.Auth, err)) // whatever its code: Qwen says -32603 if the key is missing
 			return
 		}
 		hs.openSession()
@@ -80,7 +78,7 @@ func (hs *handshake) initialized(m wire.Message) {
 // openSession continues the conversation, or begins a new one.
 func (hs *handshake) openSession() {
 	id := hs.h.launch.ResumeID
-	request := protocol.SessionRequest{SessionID: id, Cwd: hs.h.launch.WorkDir, MCPServers: hs.servers()}
+	request := protocol.SessionRequest{SessionID: id, Cwd: hs.h.launch.WorkDir, MCPServers: hs.servers}
 	switch agent := hs.h.peer.agent; {
 	case id == "":
 		hs.newSession()
@@ -112,7 +110,7 @@ func (hs *handshake) again(method string, r protocol.SessionRequest) {
 			return
 		}
 		hs.resumed = true
-		if method != "session/load" {
+		if method != "session/load" && hs.h.peer.repeated.IsZero() { // some agents repeat it even so
 			hs.opened(s)
 			return
 		}
@@ -139,13 +137,21 @@ func (hs *handshake) afterReplay(limit time.Time) {
 
 // notResumed records that a conversation is not continued.
 func (hs *handshake) notResumed(why string) {
-	hs.notice = "a new conversation: " + clean(why)
-	hs.h.conv.AddNotice(hs.notice)
+	hs.say("a new conversation: " + clean(why))
+}
+
+// say shows a line about the start, also where a person looks at the agent's state.
+func (hs *handshake) say(text string) {
+	if hs.notice != "" {
+		hs.notice += "; "
+	}
+	hs.notice += text
+	hs.h.conv.AddNotice(text)
 	hs.h.changed()
 }
 
 func (hs *handshake) newSession() {
-	r := protocol.NewSessionRequest{Cwd: hs.h.launch.WorkDir, MCPServers: hs.servers()}
+	r := protocol.NewSessionRequest{Cwd: hs.h.launch.WorkDir, MCPServers: hs.servers}
 	hs.h.peer.call("session/new", r, func(m wire.Message) {
 		var s protocol.SessionResult
 		if err := decode("session/new", m, &s); err != nil {
@@ -161,13 +167,13 @@ func (hs *handshake) newSession() {
 	})
 }
 
-// servers are the MCP servers in the protocol's form; those of a transport that the
-// agent lacks are left out, with a line.
-func (hs *handshake) servers() []protocol.MCPServer {
+// chooseServers chooses the MCP servers that the agent gets, in the protocol's form;
+// those of a transport that it lacks are left out, with a line.
+func (hs *handshake) chooseServers() []protocol.MCPServer {
 	out := []protocol.MCPServer{}
 	for _, s := range hs.h.launch.MCPServers {
 		if s.Type == "http" && !hs.h.peer.agent.HTTP || s.Type == "sse" && !hs.h.peer.agent.SSE {
-			hs.h.conv.AddNotice(fmt.Sprintf("MCP server %s: the agent has no transport %s", s.Name, s.Type))
+			hs.say(fmt.Sprintf("MCP server %s: the agent has no transport %s", s.Name, s.Type))
 			continue
 		}
 		out = append(out, protocol.MCPServer{Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers})
@@ -181,9 +187,9 @@ func (hs *handshake) opened(s protocol.SessionResult) {
 	hs.configure()
 }
 
-// configure sets mode and model of the session.
+// configure sets the mode and the model of the session.
 func (hs *handshake) configure() {
-	hs.h.settings.set(hs.h.launch.Mode, hs.h.launch.Model, func(e *control.Error) {
+	hs.h.settings.begin(func(e *control.Error) {
 		if e != nil {
 			hs.h.life.fail(control.Failure{Kind: control.FailOther, Message: e.Message + validText(e.Valid)})
 			return
@@ -199,12 +205,13 @@ func validText(valid []string) string {
 	return "; valid values: " + strings.Join(valid, ", ")
 }
 
-// ready ends the handshake. The first message is one like any other.
+// ready ends the handshake. The first message is one like any other; a conversation that
+// is continued has it already.
 func (hs *handshake) ready() {
 	hs.h.life.phase = control.PhaseReady
 	hs.h.record.started(hs.h.peer.agent.Name(), hs.h.peer.session)
 	hs.h.turns.recover()
-	if hs.h.launch.Prompt != "" {
+	if hs.h.launch.Prompt != "" && !hs.h.start.resumed {
 		first := control.Nudge{ID: "first-" + hs.h.asks.incarnation, Blocks: []control.Block{{Text: hs.h.launch.Prompt}}}
 		hs.h.turns.deliver(first, make(chan control.Receipt, 1))
 	}

@@ -52,7 +52,7 @@ func newHost(l control.Launch, s *screen) (*host, error) {
 	if h.record, err = newRecord(l.Dir, h.warn); err != nil {
 		return nil, err
 	}
-	h.start, h.settings = &handshake{h: h}, &settings{h: h}
+	h.start, h.settings = &handshake{h: h}, &settings{h: h, chosen: openChosen(l.Dir)}
 	h.life, h.published = &life{h: h, phase: control.PhaseStarting}, &published{h: h, since: time.Now()}
 	h.turns = &turns{h: h, box: box}
 	h.asks = &questions{h: h, policy: rules, incarnation: rand.Text()[:8]}
@@ -119,16 +119,20 @@ func (h *host) notified(m wire.Message) {
 // update applies what the agent says about the conversation.
 func (h *host) update(m wire.Message) {
 	var n protocol.SessionNotification
-	if protocol.Decode(m.Params, &n) != nil || n.SessionID != h.peer.session || h.peer.replaying {
+	if protocol.Decode(m.Params, &n) != nil || n.SessionID != h.peer.session {
 		return
 	}
-	if h.peer.late && n.Update.IsHistory() {
+	if repeats := h.peer.replaying || h.peer.late; repeats && n.Update.IsHistory() {
 		h.peer.repeated = time.Now()
+		return
+	}
+	if h.peer.replaying {
 		return
 	}
 	before := h.conv.StateVersion()
 	h.conv.Apply(n.Update)
 	h.turns.heard()
+	h.turns.spent(n.Update.Spent)
 	if h.conv.StateVersion() != before {
 		h.changed()
 	}

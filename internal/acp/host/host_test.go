@@ -20,6 +20,7 @@ import (
 	"gascity.dev/gc/internal/acp/control"
 	"gascity.dev/gc/internal/acp/host"
 	"gascity.dev/gc/internal/acp/transcript"
+	"gascity.dev/gc/internal/outcome"
 	"gascity.dev/gc/internal/testenv"
 	"gascity.dev/gc/vt"
 )
@@ -44,6 +45,7 @@ type setup struct {
 	launch control.Launch
 	hello  string   // the agent's answer to initialize; "": plain
 	env    []string // of host and agent
+	brief  bool     // the host may end at once: there is no client
 }
 
 // running is a host under test, on a terminal of its own.
@@ -95,7 +97,9 @@ func start(t *testing.T, s setup) *running {
 	}()
 	go r.emulate()
 	t.Cleanup(r.stop)
-	r.Client = control.NewClient(r.dial())
+	if !s.brief {
+		r.Client = control.NewClient(r.dial())
+	}
 	return r
 }
 
@@ -431,6 +435,44 @@ func TestInterruptWithQuestion(t *testing.T) {
 	r.shows("cancelled")
 }
 
+// A message that redirects the agent ends its turn, and comes before those that wait.
+func TestRedirect(t *testing.T) {
+	r := start(t, setup{})
+	r.ready()
+	redirect := func(id, interrupted string) {
+		t.Helper()
+		got, err := r.Redirect(t.Context(), control.Nudge{ID: id, Blocks: []control.Block{{Text: "say " + id}}})
+		if err != nil || got.State != control.StateSubmitted || got.Interrupted != interrupted {
+			t.Errorf("%s: %+v, %v", id, got, err)
+		}
+	}
+	redirect("first", outcome.InterruptNone)
+	r.idle(1)
+	r.send("m", "LONG")
+	waits, err := r.Nudge(t.Context(), control.Nudge{ID: "waits", Queue: true, Blocks: []control.Block{{Text: "say waits"}}})
+	if err != nil || waits.State != control.StateQueued {
+		t.Fatalf("%+v, %v", waits, err)
+	}
+	redirect("second", outcome.InterruptEnded)
+	r.idle(4)
+	r.send("q", "ASK touch a")
+	r.until("blocked", func(s control.State) bool { return s.Activity == "blocked" })
+	redirect("third", outcome.InterruptEnded)
+	r.idle(6)
+	var prompts []string
+	for _, line := range r.entries() {
+		if text, ok := strings.CutPrefix(line, "prompt  "); ok {
+			prompts = append(prompts, text)
+		}
+	}
+	if want := []string{"say first", "LONG", "say second", "say waits", "ASK touch a", "say third"}; !slices.Equal(prompts, want) {
+		t.Errorf("the agent got %q", prompts)
+	}
+	if again, err := r.Redirect(t.Context(), control.Nudge{ID: "second", Blocks: []control.Block{{Text: "say second"}}}); err != nil || again.Interrupted != outcome.InterruptEnded {
+		t.Errorf("the same id: %+v, %v", again, err)
+	}
+}
+
 func TestAskTimeout(t *testing.T) {
 	r := start(t, setup{launch: control.Launch{AskTimeout: 50 * time.Millisecond}})
 	r.ready()
@@ -542,9 +584,10 @@ func TestFailedStarts(t *testing.T) {
 		"version 2":  {setup{hello: `{"protocolVersion":2}`}, control.FailOther, "version 2"},
 		"a string":   {setup{hello: `{"protocolVersion":"one"}`}, control.FailOther, "one"},
 		"auth":       {setup{env: []string{"GC_TEST_AUTH=1"}, hello: `{"protocolVersion":1,"authMethods":[{"id":"key","name":"API key"}]}`}, control.FailAuth, "API key"},
-		"login":      {setup{launch: control.Launch{Auth: "key"}, env: []string{"GC_TEST_LOGIN=1"}, hello: `{"protocolVersion":1,"authMethods":[{"id":"key","name":"API key"}]}`}, control.FailAuth, "the key is missing; the agent offers: key (API key)"},
+		"login":      {setup{launch: control.Launch{Auth: "key"}, env: []string{"GC_TEST_LOGIN=1"}, hello: `{"protocolVersion":1,"authMethods":[{"id":"key","name":"API key"}]}`}, control.FailAuth, "by key: authenticate: Internal error: the key is missing; the agent offers: key (API key)"},
 		"death":      {setup{launch: control.Launch{Command: "echo no such model >&2; exit 3"}}, control.FailDeath, "exit status 3"},
 		"no program": {setup{launch: control.Launch{Command: "/nonexistent/agent"}}, control.FailDeath, "exit status 127"},
+		"refused":    {setup{env: []string{"GC_TEST_REFUSES=1"}}, control.FailOther, "approval_policy is gone"},
 		"mode":       {setup{launch: control.Launch{Mode: "yolo"}}, control.FailOther, "valid values: ask, auto"},
 		"silence":    {setup{launch: control.Launch{Command: "sleep 1000", HandshakeTimeout: 50 * time.Millisecond}}, control.FailOther, "not ready after 50ms"},
 	} {
@@ -589,6 +632,51 @@ func TestDeathInATurn(t *testing.T) {
 	next.shows(`the agent ended while it worked on "DIE"; the message is not sent again`)
 	if got := next.send("m", "DIE"); got.State != control.StateDead {
 		t.Errorf("the receipt is then %+v", got)
+	}
+}
+
+// An agent that says again what was said, when it only resumes, is not shown twice.
+func TestResumeThatReplays(t *testing.T) {
+	t.Parallel()
+	r := start(t, setup{
+		launch: control.Launch{ResumeID: "old"}, env: []string{"GC_TEST_REPLAYS=1"},
+		hello: `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{}}}}`,
+	})
+	if st := r.ready(); !st.Resumed || st.Conversation != "old" {
+		t.Errorf("%+v", st)
+	}
+	r.send("m", "hello")
+	r.idle(1)
+	r.shows("you said hello")
+	if text := r.text(); strings.Contains(text, "replayed") {
+		t.Errorf("the replay is shown:\n%s", text)
+	}
+}
+
+// An agent that does not answer a cancel is still working, and the status says so; the
+// next interrupt is SIGINT.
+func TestAgentThatDoesNotReactToCancel(t *testing.T) {
+	t.Parallel()
+	r := start(t, setup{})
+	r.ready()
+	r.send("m", "STUCK")
+	if err := r.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	st := r.until("deaf", func(s control.State) bool { return strings.Contains(s.Evidence, "does not react") })
+	if st.Activity != "working" || st.Turn != "m" {
+		t.Errorf("%+v", st)
+	}
+	r.shows("once more sends SIGINT")
+	if now, err := r.Nudge(t.Context(), control.Nudge{ID: "now", Now: true, Blocks: []control.Block{{Text: "x"}}}); err != nil || now.State != control.StateBlocked || now.By != "turn" {
+		t.Errorf("a second message: %+v, %v", now, err)
+	}
+	if err := r.Interrupt(t.Context()); err != nil && !errors.Is(err, control.ErrLost) {
+		t.Fatal(err)
+	}
+	<-r.ended
+	if code := r.cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGINT) && code != 2 {
+		t.Errorf("exit status %d", code)
 	}
 }
 
@@ -647,7 +735,7 @@ func TestClose(t *testing.T) {
 func TestEndAfterItsWork(t *testing.T) {
 	t.Parallel()
 	for prompt, want := range map[string]int{"hello": 0, "FAIL": 1, "DIE": 7} {
-		r := start(t, setup{launch: control.Launch{Prompt: prompt, EndAfter: 1}})
+		r := start(t, setup{launch: control.Launch{Prompt: prompt, EndAfter: 1}, brief: true})
 		<-r.ended
 		if code := r.cmd.ProcessState.ExitCode(); code != want {
 			t.Errorf("%s: status %d, want %d", prompt, code, want)
@@ -662,9 +750,10 @@ func TestEndAfterItsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-r.ended
-	if code := r.cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(r.text(), "you said second") {
-		t.Errorf("status %d; screen:\n%s", code, r.text())
+	if code := r.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("status %d", code)
 	}
+	r.shows("you said second") // the last output may still be read
 }
 
 // Files are read and written only where that is offered and allowed, and only below
@@ -688,6 +777,12 @@ func TestFileAccess(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(dir, "b")); string(b) != "written" {
 		t.Errorf("%q, %v", b, err)
 	}
+	r.send("3", "FS "+filepath.Join(dir, "new"))
+	r.idle(3)
+	r.shows(`"code":-32002`)
+	r.send("4", "FS /etc/hosts written") // nobody is asked about what is refused anyway
+	r.idle(4)
+	r.shows("the path is not below the work directory")
 	off := start(t, setup{})
 	off.ready()
 	off.send("1", "FS "+filepath.Join(dir, "a"))
@@ -707,6 +802,101 @@ func TestSetMode(t *testing.T) {
 	var e *control.Error
 	if err := r.Set(t.Context(), "", "big"); !errors.As(err, &e) {
 		t.Errorf("a model that does not exist: %v", err)
+	}
+}
+
+// A mode that was chosen while the agent ran belongs to its conversation: a later host
+// sets it again, unless the conversation is new, the config says otherwise by then, or
+// the agent has it no longer.
+func TestChosenModeLasts(t *testing.T) {
+	t.Parallel()
+	const resumes = `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{}}}}`
+	r := start(t, setup{})
+	st := r.ready()
+	if err := r.Set(t.Context(), "Auto", ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.End(t.Context()); err != nil && !errors.Is(err, control.ErrLost) {
+		t.Fatal(err)
+	}
+	<-r.ended
+	for _, c := range []struct {
+		name   string
+		launch control.Launch
+		env    []string
+		mode   string
+	}{
+		{"resumed", control.Launch{ResumeID: st.Conversation}, nil, "auto"},
+		{"again", control.Launch{ResumeID: st.Conversation}, nil, "auto"},
+		{"another mode in the config", control.Launch{ResumeID: st.Conversation, Mode: "ask"}, nil, "ask"},
+		{"no such mode any more", control.Launch{ResumeID: st.Conversation}, []string{"GC_TEST_OTHERMODE=yolo"}, "ask"},
+		{"another conversation", control.Launch{ResumeID: "other"}, nil, "ask"},
+		{"a new conversation", control.Launch{}, nil, "ask"},
+	} {
+		c.launch.Dir = r.dir
+		next := start(t, setup{launch: c.launch, hello: resumes, env: c.env})
+		if st := next.ready(); st.Mode != c.mode {
+			t.Errorf("%s: mode %s, want %s", c.name, st.Mode, c.mode)
+		}
+		if err := next.End(t.Context()); err != nil && !errors.Is(err, control.ErrLost) {
+			t.Fatal(err)
+		}
+		<-next.ended
+	}
+}
+
+// The tokens of a turn are also known from an agent that tells those of each request to
+// its model beside an update.
+func TestTokensOfATurn(t *testing.T) {
+	t.Parallel()
+	r := start(t, setup{})
+	r.ready()
+	const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"_meta":{"usage":{"inputTokens":7,"outputTokens":2}}}}}`
+	r.send("1", "RAWLINES "+update+"\n"+update+"\n"+`{"jsonrpc":"2.0","id":@,"result":{"stopReason":"end_turn"}}`)
+	if st := r.idle(1); st.LastTurn.Input != 14 || st.LastTurn.Output != 4 {
+		t.Errorf("%+v", st.LastTurn)
+	}
+}
+
+// An agent without a configuration option for its model may have the older request.
+func TestSetModel(t *testing.T) {
+	t.Parallel()
+	r := start(t, setup{env: []string{`GC_TEST_MODELS=,"models":{"currentModelId":"small","availableModels":[{"modelId":"small","name":"Small"},{"modelId":"big","name":"Big one"}]}`}})
+	r.ready()
+	if err := r.Set(t.Context(), "", "big one"); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := r.State(t.Context()); err != nil || st.Model != "big" {
+		t.Errorf("%+v, %v", st, err)
+	}
+	r.shows("model big")
+}
+
+// A question shows the arguments of a tool that names no command.
+func TestQuestionShowsTheArguments(t *testing.T) {
+	t.Parallel()
+	r := start(t, setup{})
+	r.ready()
+	r.send("m", `REQUEST session/request_permission {"sessionId":"s1","toolCall":{"toolCallId":"x","title":"mcp__db__query","kind":"other","rawInput":{"sql":"drop table x"}},"options":[{"optionId":"a","name":"Yes","kind":"allow_once"}]}`)
+	st := r.until("blocked", func(s control.State) bool { return s.Pending != nil })
+	if want := `mcp__db__query: {"sql":"drop table x"}`; st.Pending.Prompt != want || st.Pending.Metadata["input"] != `{"sql":"drop table x"}` {
+		t.Errorf("%+v, want %q", st.Pending, want)
+	}
+	r.shows(`? other mcp__db__query: {"sql":"drop table x"}`)
+}
+
+// An MCP server whose transport the agent lacks is named, once.
+func TestServersThatTheAgentCannotUse(t *testing.T) {
+	t.Parallel()
+	r := start(t, setup{launch: control.Launch{MCPServers: []control.MCPServer{{Name: "old", Type: "sse", URL: "http://127.0.0.1:1/sse"}}}})
+	st := r.ready()
+	const line = "MCP server old: the agent has no transport sse"
+	r.shows(line)
+	if n := strings.Count(r.text(), line); n != 1 {
+		t.Errorf("%d times:\n%s", n, r.text())
+	}
+	if st.Notice != line {
+		t.Errorf("notice %q", st.Notice)
 	}
 }
 

@@ -46,7 +46,7 @@ func (l *life) close(answer chan<- *control.Error) {
 	}
 	l.asked = true
 	if l.h.turns.open != nil {
-		l.h.turns.interrupt()
+		l.h.turns.interrupt("")
 	}
 	if l.phase != control.PhaseReady || !l.h.peer.agent.Close {
 		l.hangUp()

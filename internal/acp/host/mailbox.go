@@ -38,6 +38,8 @@ type message struct {
 	Accepted bool             `json:"accepted,omitempty"` // the sender knows that it waits
 	Receipt  *control.Receipt `json:"receipt,omitempty"`  // once the outcome is known
 
+	Interrupted string `json:"interrupted,omitempty"` // of a redirect: what it did to the turn before
+
 	wait []chan<- control.Receipt // each has space for one receipt
 }
 
@@ -55,9 +57,15 @@ func (m *message) settle(r control.Receipt) {
 	if m.Receipt != nil {
 		return
 	}
+	r.Interrupted = m.Interrupted
 	m.Receipt = &r
+	m.report()
+}
+
+// report sends the receipt to the callers.
+func (m *message) report() {
 	for _, c := range m.wait {
-		c <- r
+		c <- *m.Receipt
 	}
 	m.wait = nil
 }
@@ -159,6 +167,17 @@ func (m *mailbox) add(x *message) {
 		}
 		return false
 	})
+}
+
+// first puts a redirect of the list ahead of the messages that wait, behind earlier
+// redirects.
+func (m *mailbox) first(x *message) {
+	m.remove(x)
+	i := slices.IndexFunc(m.list, func(y *message) bool { return y.Progress == waits && y.Interrupted == "" })
+	if i < 0 {
+		i = len(m.list)
+	}
+	m.list = slices.Insert(m.list, i, x)
 }
 
 // remove removes a message.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gascity.dev/gc/internal/acp/protocol"
@@ -51,6 +52,16 @@ func (p *peer) answered(m wire.Message) {
 	if then != nil {
 		then(m)
 	}
+}
+
+// loginText is an error for want of a login, with the ways to log in that the agent
+// offers.
+func (p *peer) loginText(err error) string {
+	text := strings.TrimSuffix(err.Error(), ".")
+	if methods := p.agent.Methods(); len(methods) > 0 {
+		text += "; the agent offers: " + strings.Join(methods, ", ")
+	}
+	return text
 }
 
 // decode decodes a successful answer into v. The error is one line for a person.

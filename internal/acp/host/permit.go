@@ -1,6 +1,9 @@
 package host
 
 import (
+	"errors"
+	"io/fs"
+
 	"gascity.dev/gc/internal/acp/conversation"
 	"gascity.dev/gc/internal/acp/protocol"
 	"gascity.dev/gc/internal/acp/wire"
@@ -26,7 +29,9 @@ func (h *host) permit(m wire.Message, tool conversation.Tool, do func() (any, er
 				h.peer.fail(m.ID, wire.CodeInternal, "not allowed")
 				return
 			}
-			if result, err := do(); err != nil {
+			if result, err := do(); errors.Is(err, fs.ErrNotExist) { // an agent that writes a new file asks for it first
+				h.peer.fail(m.ID, protocol.CodeNotFound, "Resource not found: "+err.Error())
+			} else if err != nil {
 				h.peer.fail(m.ID, wire.CodeInternal, err.Error())
 			} else {
 				h.peer.reply(m.ID, result)

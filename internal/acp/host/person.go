@@ -8,9 +8,6 @@ import (
 	"gascity.dev/gc/internal/acp/view"
 )
 
-// person is the author of answers on the host's terminal.
-const person = "person"
-
 // escTime is how long the bytes of one key may take.
 const escTime = 50 * time.Millisecond
 
@@ -35,11 +32,11 @@ func (h *host) act(list []view.Action) {
 		case view.Prompt:
 			h.say(a.Text)
 		case view.Answer:
-			if e := h.asks.respond(control.Answer{RequestID: a.RequestID, Option: a.Label, Text: a.Text, By: person}); e != nil {
+			if e := h.asks.respond(control.Answer{RequestID: a.RequestID, Option: a.Label, Text: a.Text, By: control.Person}); e != nil {
 				h.warn(e.Message)
 			}
 		case view.Cancel:
-			h.turns.interrupt()
+			h.turns.interrupt(control.Person)
 		}
 	}
 }

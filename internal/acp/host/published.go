@@ -37,7 +37,7 @@ func pendingID(s control.State) string {
 func (p *published) snapshot() control.State {
 	s := control.State{
 		Version: p.state.Version + 1, Phase: p.h.life.phase, Failure: p.h.life.failure,
-		Pending: p.h.asks.pending(), Open: len(p.h.asks.open), Queue: p.h.turns.box.queued(),
+		Pending: p.h.asks.pending(), Open: len(p.h.asks.open), Answered: p.h.asks.settled, Queue: p.h.turns.box.queued(),
 		LastTurn: p.h.turns.last, Turns: p.h.turns.ended,
 		Conversation: p.h.peer.session, Resumed: p.h.start.resumed, Notice: p.h.start.notice, Agent: p.h.peer.agent.Name(),
 	}
@@ -49,14 +49,14 @@ func (p *published) snapshot() control.State {
 		p.since = time.Now()
 	}
 	s.Since = p.since
-	s.Mode, s.Modes = p.h.conv.Mode(), choices(p.h.conv.Modes())
-	s.Model, s.Models = p.h.conv.Model(), choices(p.h.conv.Models())
+	s.Mode, s.Modes = p.h.conv.Mode(), choicesOf(p.h.conv.Modes())
+	s.Model, s.Models = p.h.conv.Model(), choicesOf(p.h.conv.Models())
 	u := p.h.conv.Usage()
 	s.Used, s.Size, s.Cost, s.Currency = u.Used, u.Size, u.Cost, u.Currency
 	return s
 }
 
-func choices(list []conversation.Choice) []control.Choice {
+func choicesOf(list []conversation.Choice) []control.Choice {
 	out := make([]control.Choice, 0, len(list))
 	for _, c := range list {
 		out = append(out, control.Choice{ID: c.ID, Name: c.Name})

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -25,7 +26,7 @@ type question struct {
 	conversation.Question
 	request json.RawMessage     // the agent's id
 	send    func(option string) // answers the request; "" is cancelled
-	form    *protocol.Field     // of an elicitation: its only field
+	form    *protocol.Field     // of an elicitation: the one that is asked for
 	opened  time.Time
 }
 
@@ -38,6 +39,7 @@ type questions struct {
 	count       int
 	open        []*question
 	given       []string // the ids of the latest answers that were carried out
+	settled     *control.Answered
 }
 
 // permission handles session/request_permission.
@@ -61,23 +63,24 @@ func (q *questions) permission(m wire.Message) {
 	q.add(x)
 }
 
-// maxSubject is how much of a command stands behind its title.
+// maxSubject is how much of a command, or of arguments, stands behind its title.
 const maxSubject = 1000
 
-// subject is what a tool call is about: its title, and the command if the title does not
-// have it. Codex calls "ls /" "List files".
+// subject is what a tool call is about: its title, and the command, the arguments or the
+// file if the title does not have them. Codex calls "ls /" "List files".
 func subject(t *conversation.Tool) string {
-	command := clean(strings.ReplaceAll(t.Command, "\n", " "))
-	if len(command) > maxSubject {
-		command = strings.ToValidUTF8(command[:maxSubject], "") + "…"
+	what := cmp.Or(t.Command, t.Arguments(), t.File())
+	what = clean(strings.ReplaceAll(what, "\n", " "))
+	if len(what) > maxSubject {
+		what = strings.ToValidUTF8(what[:maxSubject], "") + "…"
 	}
 	switch {
-	case strings.Contains(t.Title, command): // also without one
+	case strings.Contains(t.Title, what): // also without one
 		return t.Title
 	case t.Title == "":
-		return command
+		return what
 	}
-	return t.Title + ": " + command
+	return t.Title + ": " + what
 }
 
 // options gives every option a label of its own.
@@ -89,43 +92,18 @@ func options(list []protocol.PermissionOption) []conversation.Option {
 		if label == "" {
 			label = clean(o.OptionID)
 		}
-		if seen[label]++; seen[label] > 1 {
-			label = fmt.Sprintf("%s (%d)", label, seen[label])
-		}
+		label = unique(seen, label)
 		out = append(out, conversation.Option{ID: o.OptionID, Label: label, Kind: o.Kind})
 	}
 	return out
 }
 
-// elicitation handles elicitation/create: a form with one field.
-func (q *questions) elicitation(m wire.Message) {
-	var r protocol.ElicitationRequest
-	if err := protocol.Decode(m.Params, &r); err != nil || r.Mode != protocol.ModeForm {
-		q.h.peer.fail(m.ID, wire.CodeInvalidParams, "only forms are supported")
-		return
+// unique makes a second label of the same name another one.
+func unique(seen map[string]int, label string) string {
+	if seen[label]++; seen[label] > 1 {
+		return fmt.Sprintf("%s (%d)", label, seen[label])
 	}
-	_, choices, ok := r.Field()
-	if !ok { // several fields: a person must use the agent's own interface
-		q.h.peer.reply(m.ID, protocol.ElicitationResult{Action: protocol.ActionDecline})
-		q.h.conv.AddNotice("the agent asked for a form with several fields, which gc declines: " + clean(r.Message))
-		return
-	}
-	x := &question{request: m.ID, form: &r.Schema.Properties[0], Question: conversation.Question{Kind: "question", Title: clean(r.Message), Text: len(choices) == 0}}
-	for _, c := range choices {
-		x.Options = append(x.Options, conversation.Option{ID: c, Label: clean(c)})
-	}
-	x.send = func(option string) {
-		if option == "" {
-			q.h.peer.reply(m.ID, protocol.ElicitationResult{Action: protocol.ActionCancel})
-			return
-		}
-		value, err := x.form.Value(option)
-		if err != nil { // not one of ours: options are values of the form
-			value = option
-		}
-		q.fill(x, value)
-	}
-	q.add(x)
+	return label
 }
 
 // add opens a question, unless the policy answers it or too many are open.
@@ -139,9 +117,9 @@ func (q *questions) add(x *question) {
 	case d.Answer == policy.AnswerOption:
 		q.answer(x, d.OptionID, "policy: "+d.Rule)
 	case q.h.turns.cancelled():
-		q.answer(x, "", "gc: interrupted")
+		q.answer(x, "", byHost+"interrupted")
 	case len(q.open) >= maxOpen:
-		q.answer(x, "", "gc: too many questions are open")
+		q.answer(x, "", byHost+"too many questions are open")
 	default:
 		q.open = append(q.open, x)
 		q.expire(x)
@@ -156,7 +134,7 @@ func (q *questions) expire(x *question) {
 	}
 	q.h.loop.after(q.h.launch.AskTimeout, func() {
 		if q.take(x) {
-			q.answer(x, policy.Timeout(x.Question).OptionID, "gc: nobody answered")
+			q.answer(x, policy.Timeout(x.Question).OptionID, byHost+"nobody answered")
 			q.h.changed()
 		}
 	})
@@ -184,13 +162,26 @@ func (q *questions) answer(x *question, option, by string) {
 	if by != "" {
 		q.h.conv.AddNotice(fmt.Sprintf("%s: %s (%s)", x.Title, label, by))
 	}
+	if option == "" {
+		label = ""
+	}
+	q.ended(x, label, by)
 	x.send(option)
 }
 
-// fill answers a form.
-func (q *questions) fill(x *question, value any) {
-	q.h.peer.reply(x.request, protocol.ElicitationResult{Action: protocol.ActionAccept, Content: map[string]any{x.form.Name: value}})
+// ended notes who answered a question; a client's answer is the client's to report.
+func (q *questions) ended(x *question, label, by string) {
+	q.settled = &control.Answered{RequestID: x.ID, Option: label, By: by}
+	if by != control.Person && by != byAgent && !strings.HasPrefix(by, byHost) {
+		q.settled = nil
+	}
 }
+
+// Authors of answers, besides clients and the person at the terminal.
+const (
+	byAgent = "agent"
+	byHost  = "gc: " // and the reason
+)
 
 // respond answers the open question for a client. An answer whose connection broke
 // may come again.
@@ -228,20 +219,6 @@ func (q *questions) choose(a control.Answer) *control.Error {
 	return nil
 }
 
-// answerText answers a question that takes text.
-func (q *questions) answerText(x *question, a control.Answer) *control.Error {
-	value, err := x.form.Value(a.Text)
-	if err != nil {
-		return &control.Error{Code: control.CodeStale, Message: err.Error()}
-	}
-	q.take(x)
-	q.h.record.answer(x.ID, a.Text, a.By)
-	q.fill(x, value)
-	q.h.turns.next()
-	q.h.changed()
-	return nil
-}
-
 func labels(list []conversation.Option) []string {
 	out := make([]string, 0, len(list))
 	for _, o := range list {
@@ -255,7 +232,7 @@ func (q *questions) cancelAll(why string) {
 	open := q.open
 	q.open = nil
 	for _, x := range open {
-		q.answer(x, "", "gc: "+why)
+		q.answer(x, "", byHost+why)
 	}
 }
 
@@ -264,7 +241,8 @@ func (q *questions) withdrawn(id json.RawMessage) {
 	for _, x := range q.open {
 		if string(x.request) == string(id) {
 			q.take(x)
-			q.h.record.answer(x.ID, "withdrawn", "agent")
+			q.h.record.answer(x.ID, "withdrawn", byAgent)
+			q.ended(x, "", byAgent)
 			q.h.peer.fail(x.request, protocol.CodeCancelled, "cancelled")
 			q.h.changed()
 			return
@@ -282,10 +260,16 @@ func (q *questions) pending() *control.Question {
 	for _, o := range x.Options {
 		p.Metadata["option."+o.Label] = o.Kind
 	}
+	if x.Text {
+		p.Metadata["text"] = "true"
+	}
 	if x.Tool != nil {
 		p.Metadata["tool"] = x.Tool.Kind
 		if x.Tool.Command != "" {
 			p.Metadata["command"] = x.Tool.Command
+		}
+		if args := x.Tool.Arguments(); args != "" {
+			p.Metadata["input"] = args
 		}
 		if len(x.Tool.Locations) > 0 {
 			p.Metadata["path"] = x.Tool.Locations[0]

@@ -19,11 +19,20 @@ const mark = "--gc-internal-acp"
 func Args(file string) []string { return []string{mark, file} }
 
 // Is reports whether the process was started as a host. main checks it first.
-func Is(argv []string) bool { return len(argv) == 3 && argv[1] == mark }
+func Is(argv []string) bool { return len(argv) >= 3 && argv[1] == mark }
 
 // Run is the whole life of a host; it returns the exit status: the agent's.
 func Run(argv []string) int {
-	status, err := run(argv[2])
+	var status int
+	var err error
+	switch {
+	case argv[2] == receive:
+		err = runReceive(os.Stdin, os.Stdout)
+	case argv[2] == entries && len(argv) == 5:
+		err = runEntries(argv[3], argv[4], os.Stdout)
+	default:
+		status, err = run(argv[2])
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gc-acp:", err)
 		return 1

@@ -12,7 +12,8 @@ import (
 // own.
 func (h *host) handle(ctx context.Context, r control.Request) control.Reply {
 	switch {
-	case r.Op == control.OpNudge && r.Nudge != nil:
+	case (r.Op == control.OpNudge || r.Op == control.OpRedirect) && r.Nudge != nil:
+		r.Nudge.Interrupt = r.Op == control.OpRedirect
 		receipt, err := ask(ctx, h.loop, func(answer chan<- control.Receipt) { h.turns.deliver(*r.Nudge, answer) })
 		if errors.Is(err, errEnded) {
 			receipt, err = control.Receipt{State: control.StateDead, Detail: "the agent ended first"}, nil
@@ -26,10 +27,10 @@ func (h *host) handle(ctx context.Context, r control.Request) control.Reply {
 	case r.Op == control.OpRespond && r.Answer != nil:
 		return h.do(ctx, func() *control.Error { return h.asks.respond(*r.Answer) })
 	case r.Op == control.OpInterrupt:
-		return h.do(ctx, func() *control.Error { h.turns.interrupt(); return nil })
+		return h.do(ctx, func() *control.Error { h.turns.interrupt(""); return nil })
 	case r.Op == control.OpSet:
 		return h.wait(ctx, func(answer chan<- *control.Error) {
-			h.settings.set(r.Mode, r.Model, func(e *control.Error) { answer <- e })
+			h.settings.choose(r.Mode, r.Model, func(e *control.Error) { answer <- e })
 		})
 	case r.Op == control.OpClose:
 		return h.wait(ctx, h.life.close)

@@ -10,6 +10,7 @@ import (
 	"gascity.dev/gc/internal/acp/protocol"
 	"gascity.dev/gc/internal/acp/wire"
 	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/outcome"
 )
 
 // Times of turns.
@@ -34,13 +35,15 @@ type turns struct {
 
 // turn is a prompt and everything until its answer.
 type turn struct {
-	msg       *message
-	began     time.Time
-	call      int64
-	cancelled time.Time // zero: it was not
-	deaf      bool      // it did not end in time after that
-	emptied   time.Time // since when the pipe is empty; zero: it is not
-	look      *time.Timer
+	msg         *message
+	began       time.Time
+	call        int64
+	cancelled   time.Time // zero: it was not
+	cancelledBy string    // control.Person, or ""
+	deaf        bool      // it did not end in time after that
+	emptied     time.Time // since when the pipe is empty; zero: it is not
+	look        *time.Timer
+	usage       protocol.Usage // that the agent has told while it worked: Qwen
 }
 
 // deliver takes a message. answer gets its receipt, StateQueued if the sender does
@@ -56,17 +59,25 @@ func (t *turns) deliver(n control.Nudge, answer chan<- control.Receipt) {
 		return
 	}
 	busy := t.busy()
-	if n.Now && busy != "" {
+	if n.Now && !n.Interrupt && busy != "" {
 		t.steer(m, busy, answer)
 		return
 	}
-	t.box.add(m)
+	if t.box.add(m); n.Interrupt {
+		t.box.first(m)
+		if m.Interrupted = outcome.InterruptEnded; busy != "turn" && busy != "question" {
+			m.Interrupted = outcome.InterruptNone
+		}
+	}
 	if err := t.box.save(busy != ""); err != nil {
 		t.box.remove(m)
 		answer <- control.Receipt{State: control.StateRefused, Detail: "cannot be written down: " + err.Error()}
 		return
 	}
 	t.join(m, n, answer)
+	if m.Interrupted == outcome.InterruptEnded {
+		t.interrupt("")
+	}
 	t.next()
 	t.h.changed()
 }
@@ -247,17 +258,25 @@ func (t *turns) answered(a wire.Message) {
 	if x == nil {
 		return
 	}
-	end := &control.Turn{ID: x.msg.ID, Duration: clock.Millis(time.Since(x.began)), Ended: time.Now()}
+	end := &control.Turn{ID: x.msg.ID, Duration: clock.Millis(time.Since(x.began)), Ended: time.Now(), Cancelled: x.cancelledBy}
 	var r protocol.PromptResult
 	if err := decode("prompt", a, &r); err != nil {
 		end.Error = err.Error()
 		if a.Err != nil && a.Err.Code == codeAuth {
+			end.Error = t.h.peer.loginText(err)
 			t.auth = end.Error
 		}
 		if x.msg.Receipt == nil {
-			t.settle(x, control.Receipt{State: control.StateRefused, Detail: end.Error})
+			x.msg.Receipt = &control.Receipt{State: control.StateRefused, Detail: end.Error, Interrupted: x.msg.Interrupted}
+			defer func() { // the state comes first: the sender looks why
+				t.h.flush()
+				x.msg.report()
+			}()
 		}
 	} else {
+		if r.Usage == (protocol.Usage{}) {
+			r.Usage = x.usage
+		}
 		end.StopReason, end.Input, end.Output = clean(r.StopReason), r.Usage.Input, r.Usage.Output
 		t.heard()
 	}
@@ -268,6 +287,14 @@ func (t *turns) answered(a wire.Message) {
 		return
 	}
 	t.next()
+}
+
+// spent adds what a request to the model took to the open turn.
+func (t *turns) spent(u protocol.Usage) {
+	if t.open != nil {
+		t.open.usage.Input += u.Input
+		t.open.usage.Output += u.Output
+	}
 }
 
 // close ends the open turn, and what belongs to it.
@@ -316,9 +343,9 @@ func (t *turns) takeBack(id string) *control.Error {
 	return nil
 }
 
-// interrupt cancels the open turn. A second one while the agent does not react is
-// SIGINT to its process group.
-func (t *turns) interrupt() {
+// interrupt cancels the open turn; by is empty for a client. A second one while the agent
+// does not react is SIGINT to its process group.
+func (t *turns) interrupt(by string) {
 	x := t.open
 	if x == nil {
 		t.h.asks.cancelAll("interrupted") // one of an agent that works in the background
@@ -330,6 +357,9 @@ func (t *turns) interrupt() {
 	}
 	first := x.cancelled.IsZero()
 	x.cancelled = time.Now()
+	if first {
+		x.cancelledBy = by
+	}
 	t.h.peer.notify("session/cancel", protocol.CancelNotification{SessionID: t.h.peer.session})
 	t.h.asks.cancelAll("interrupted")
 	if first {

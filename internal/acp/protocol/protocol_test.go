@@ -200,14 +200,20 @@ func TestElicitation(t *testing.T) {
 		`{"properties":{"x":{"type":"string"}}}`:                                                     {"x", nil, true},
 		`{"properties":{"x":{"type":"date","enum":"none"}}}`:                                         {"x", nil, true},
 		`{"properties":{"x":{"type":"string"},"y":{}}}`:                                              {"", nil, false},
+		`{"properties":{"x":{"type":"string"},"y":{}},"required":["x","y"]}`:                         {"", nil, false},
+		`{"properties":{"x":{"type":"string"},"y":{}},"required":["y"]}`:                             {"y", nil, true},
 		`{"properties":{"x":{"type":"array","items":{"enum":["a"]}}}}`:                               {"", nil, false},
 		`{"properties":{"x":5}}`:                                                                     {"", nil, false},
 		`{"properties":[]}`:                                                                          {"", nil, false},
 		`null`:                                                                                       {"", nil, false},
 	} {
 		r := decode[ElicitationRequest](t, `{"mode":"form","message":"m","sessionId":"s","requestedSchema":`+raw+`}`)
-		name, choices, ok := r.Field()
-		equal(t, raw, []any{r.Mode, r.Message, name, choices, ok}, []any{ModeForm, "m", want.name, want.choices, want.ok})
+		f, ok := r.Field()
+		var choices []string
+		for _, c := range f.Choices {
+			choices = append(choices, c.Value)
+		}
+		equal(t, raw, []any{r.Mode, r.Message, f.Name, choices, ok}, []any{ModeForm, "m", want.name, want.choices, want.ok})
 	}
 	r := decode[ElicitationRequest](t, `{"requestedSchema":{"properties":{"z":{"type":"string"},"a":{"title":"A"},"m":{}}}}`)
 	equal(t, "order", r.Schema.Properties, Fields{{Name: "z", Type: "string"}, {Name: "a", Title: "A"}, {Name: "m"}})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -69,18 +70,17 @@ type ElicitationRequest struct {
 	} `json:"requestedSchema"`
 }
 
-// Field returns the form's only field and the values that it may have, none if that
-// is free text or a number. It is false if the form has several fields or none, or
-// one whose answer is a list.
-func (r ElicitationRequest) Field() (name string, choices []string, ok bool) {
-	if len(r.Schema.Properties) != 1 || r.Schema.Properties[0].Type == "array" {
-		return "", nil, false
+// Field returns the field that the form asks for: its only one, or its only required one.
+// It is false without such a field, and for one whose answer is a list.
+func (r ElicitationRequest) Field() (Field, bool) {
+	fields := r.Schema.Properties
+	if len(fields) > 1 {
+		fields = slices.DeleteFunc(slices.Clone(fields), func(f Field) bool { return !slices.Contains(r.Schema.Required, f.Name) })
 	}
-	f := r.Schema.Properties[0]
-	for _, c := range f.Choices {
-		choices = append(choices, c.Value)
+	if len(fields) != 1 || fields[0].Type == "array" {
+		return Field{}, false
 	}
-	return f.Name, choices, true
+	return fields[0], true
 }
 
 // Fields are the fields of a form, in the agent's order.

@@ -167,6 +167,12 @@ type SetModeRequest struct {
 	ModeID    string `json:"modeId"`
 }
 
+// SetModelRequest sets the model of a session, where the agent has no option for it.
+type SetModelRequest struct {
+	SessionID string `json:"sessionId"`
+	ModelID   string `json:"modelId"`
+}
+
 // SetConfigOptionRequest sets an option of the type select.
 type SetConfigOptionRequest struct {
 	SessionID string `json:"sessionId"`

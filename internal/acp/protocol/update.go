@@ -1,6 +1,9 @@
 package protocol
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // SessionNotification is the params of session/update.
 type SessionNotification struct {
@@ -34,6 +37,7 @@ type Update struct {
 	ModeID    string             // UpdateMode
 	Options   List[ConfigOption] // UpdateOptions: all of them
 	Usage     ContextUsage       // UpdateUsage
+	Spent     Usage              // UpdateMessage: by one request to the model, where the agent says so beside it
 	Title     string             // UpdateInfo: "" leaves it unchanged
 }
 
@@ -58,6 +62,7 @@ func (u *Update) UnmarshalJSON(raw []byte) error {
 		CurrentModeID string
 		Options       List[ConfigOption] `json:"configOptions"`
 		Title         string
+		Meta          struct{ Usage tokens } `json:"_meta"`
 	}
 	lenient(raw, &w)
 	*u = Update{Kind: w.SessionUpdate}
@@ -65,6 +70,7 @@ func (u *Update) UnmarshalJSON(raw []byte) error {
 	case UpdateUser, UpdateMessage, UpdateThought:
 		u.MessageID = w.MessageID
 		lenient(w.Content, &u.Content)
+		u.Spent = w.Meta.Usage.usage()
 	case UpdateToolCall, UpdateTool:
 		lenient(raw, &u.Tool)
 	case UpdatePlan:
@@ -99,6 +105,17 @@ type ToolCall struct {
 	RawInput  json.RawMessage   `json:"rawInput"`
 	RawOutput json.RawMessage   `json:"rawOutput"`
 	Meta      json.RawMessage   `json:"_meta"`
+}
+
+// ToolName returns the agent's own name of the tool, "" if it does not say. Claude's and
+// Qwen's adapters put it into _meta.
+func (t *ToolCall) ToolName() string {
+	var m struct {
+		ToolName   string
+		ClaudeCode struct{ ToolName string }
+	}
+	lenient(t.Meta, &m)
+	return cmp.Or(t.Name, m.ToolName, m.ClaudeCode.ToolName)
 }
 
 // Printed is what the command of a terminal that the agent owns has printed.

@@ -108,7 +108,7 @@ func (v *View) typed(out []Action, b byte) []Action {
 	if v.edit(b) || b < ' ' {
 		return out
 	}
-	if q := v.question; q != nil && v.draft.text == "" && b >= '1' && int(b-'1') < min(len(q.Options), 9) {
+	if q := v.question; q != nil && !wantsText(q) && v.draft.text == "" && b >= '1' && int(b-'1') < min(len(q.Options), 9) {
 		return append(out, v.answer(int(b-'1')))
 	}
 	v.draft.insert(string(rune(b)))
@@ -193,7 +193,7 @@ func (v *View) enter(out []Action) []Action {
 	q := v.question
 	empty := strings.TrimSpace(v.draft.text) == ""
 	switch {
-	case q != nil && empty && len(q.Options) > 0:
+	case q != nil && empty && v.menu.marked >= 0 && len(q.Options) > 0:
 		return append(out, v.answer(v.menu.marked))
 	case empty:
 		return out

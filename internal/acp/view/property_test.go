@@ -132,7 +132,7 @@ func TestNothingDoubles(t *testing.T) {
 			p.paint(s.frame)
 			plain.paint(s.frame)
 			for range rapid.IntRange(0, 2).Draw(t, "resizes") {
-				p.resize(rapid.IntRange(20, 60).Draw(t, "cols"), rapid.IntRange(35, 60).Draw(t, "rows"))
+				p.resize(rapid.IntRange(20, 60).Draw(t, "cols"), rapid.IntRange(10, 60).Draw(t, "rows"))
 			}
 		}
 		p.resize(cols, rows)

@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gascity.dev/gc/internal/acp/conversation"
@@ -20,7 +22,7 @@ type menu struct {
 }
 
 // follow begins anew for another question. An option that holds for ever is not the
-// first choice.
+// first choice; no option is where text is asked for.
 func (m *menu) follow(q *conversation.Question) {
 	if q == nil {
 		*m = menu{}
@@ -31,12 +33,21 @@ func (m *menu) follow(q *conversation.Question) {
 		return
 	}
 	*m = menu{id: q.ID}
+	if wantsText(q) {
+		m.marked = -1
+		return
+	}
 	for i, o := range q.Options {
 		if !strings.HasSuffix(o.Kind, "_always") {
 			m.marked = i
 			return
 		}
 	}
+}
+
+// wantsText reports whether the answer is text, and the options only refuse it.
+func wantsText(q *conversation.Question) bool {
+	return q.Text && !slices.ContainsFunc(q.Options, func(o conversation.Option) bool { return !strings.HasPrefix(o.Kind, "reject") })
 }
 
 // move marks another option.
@@ -47,7 +58,11 @@ func (m *menu) move(q *conversation.Question, by int) {
 // askedText returns the question in one line.
 func askedText(q *conversation.Question) string {
 	if q.Kind == "permission" && q.Tool != nil {
-		if head := headline(q.Tool); head != "" {
+		head := headline(q.Tool)
+		if more := cmp.Or(q.Tool.Arguments(), q.Tool.File()); more != "" {
+			head += ": " + oneLine(more, headlineBytes)
+		}
+		if head != "" {
 			return head
 		}
 	}
@@ -124,7 +139,8 @@ func (m *menu) window(options [][]line, rows int) (from, to int) {
 	if len(options) == 0 {
 		return 0, 0
 	}
-	from, to = m.marked, m.marked+1
+	from = max(m.marked, 0)
+	to = from + 1
 	rows -= len(options[from])
 	for {
 		switch {

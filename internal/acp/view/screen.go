@@ -17,6 +17,7 @@ const (
 	cursorUp      = 'A'
 	cursorDown    = 'B'
 	cursorForward = 'C'
+	unscroll      = "+T"
 )
 
 // region is the live region: the rows at the end of the terminal's text, and where
@@ -29,6 +30,7 @@ type region struct {
 // screen is the end of the terminal's text.
 type screen struct {
 	cols   int
+	height int // of the terminal
 	shown  region
 	begun  bool   // something was painted
 	anew   bool   // the terminal changed its size, or the region must be painted whole
@@ -42,7 +44,7 @@ func (s *screen) paint(lines []line, next region) []byte {
 	if !whole && slices.Equal(next.rows, s.shown.rows) && next.row == s.shown.row && next.col == s.shown.col {
 		return nil
 	}
-	s.buffer = append(make([]byte, 0, 1024), beginUpdate...)
+	s.buffer = append(s.takeBack(make([]byte, 0, 1024)), beginUpdate...)
 	if !s.begun {
 		s.buffer = append(s.buffer, bracketPaste...)
 	}
@@ -55,6 +57,29 @@ func (s *screen) paint(lines []line, next region) []byte {
 	s.shown, s.begun, s.anew = next, true, false
 	out := s.buffer
 	s.buffer = nil
+	return out
+}
+
+// takeBack appends what takes the rows of the region back that a smaller terminal moved
+// into its scrollback, and erases them: nothing of the region may stay there. The cursor is
+// then at the beginning of the region, or what is above it.
+func (s *screen) takeBack(out []byte) []byte {
+	if !s.anew {
+		return out
+	}
+	moved := -s.height
+	for _, l := range s.shown.rows {
+		moved += height(l.plain(), s.cols)
+	}
+	if moved <= 0 || s.height < 2 {
+		return out
+	}
+	out = appendMove(append(out, '\r'), s.height-1, cursorUp)
+	for ; moved > 0; moved -= s.height - 1 {
+		out = append(strconv.AppendInt(append(out, "\x1b["...), int64(min(moved, s.height-1)), 10), unscroll...)
+		out = append(out, eraseBelow...)
+	}
+	s.shown = region{}
 	return out
 }
 
@@ -103,10 +128,13 @@ func (s *screen) place(from, row, col int) {
 }
 
 // move moves the cursor, not at all if n is less than 1.
-func (s *screen) move(n int, direction byte) {
+func (s *screen) move(n int, direction byte) { s.buffer = appendMove(s.buffer, n, direction) }
+
+func appendMove(out []byte, n int, direction byte) []byte {
 	if n > 0 {
-		s.buffer = append(strconv.AppendInt(append(s.buffer, "\x1b["...), int64(n), 10), direction)
+		out = append(strconv.AppendInt(append(out, "\x1b["...), int64(n), 10), direction)
 	}
+	return out
 }
 
 // above returns how many rows of the region are above the cursor. A terminal that

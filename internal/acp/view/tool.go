@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -121,15 +122,16 @@ func diffBlock(diffs []conversation.Diff) (out []line, counts string) {
 }
 
 // askedLines returns what a person must see of a tool call before answering, beyond
-// one line: a long command and all of its diffs. It is nil if there is nothing.
+// one line: a long command, long arguments and all of its diffs. It is nil if there is nothing.
 func askedLines(t *conversation.Tool) []line {
 	diffs, counts := diffBlock(t.Diffs)
 	head := headline(t)
 	var out []line
-	if long := strings.Contains(t.Command, "\n") || len(t.Command) > askedBytes; long {
-		for i, l := range strings.Split(strings.Trim(t.Command, "\n"), "\n") {
+	what := cmp.Or(t.Command, t.Arguments())
+	if long := strings.Contains(what, "\n") || len(what) > askedBytes; long {
+		for i, l := range strings.Split(strings.Trim(what, "\n"), "\n") {
 			sign := indent
-			if i == 0 {
+			if i == 0 && t.Command != "" {
 				sign = "  $ "
 			}
 			out = append(out, line{text: sign + clean(l)})
@@ -142,5 +144,5 @@ func askedLines(t *conversation.Tool) []line {
 	return append([]line{{text: callSign + head + counts, mark: "?", markStyle: bold}}, out...)
 }
 
-// askedBytes is how long a command may be to fit in a question's line.
+// askedBytes is how long a command or arguments may be to fit in a question's line.
 const askedBytes = 160

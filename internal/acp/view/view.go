@@ -68,7 +68,7 @@ func New(cols, rows int) *View {
 func (v *View) Resize(cols, rows int) {
 	cols, rows = max(cols, 2), max(rows, 1)
 	if cols != v.cols || rows != v.rows {
-		v.cols, v.rows, v.screen.cols = cols, rows, cols
+		v.cols, v.rows, v.screen.cols, v.screen.height = cols, rows, cols, rows
 		v.screen.anew = true
 	}
 }

@@ -21,6 +21,7 @@ import (
 // Client talks to the controller of one city. It is safe for concurrent use.
 type Client struct {
 	dir  string
+	far  bool // see NewFarClient
 	http *http.Client
 
 	mu    sync.Mutex
@@ -60,6 +61,16 @@ func Dial(dir string) (*Client, error) {
 	return c, nil
 }
 
+// Connect returns a connection to the socket of the city in dir, for what is served beside
+// Client's requests; the caller closes it. Errors are those of Dial.
+func Connect(ctx context.Context, dir string) (net.Conn, error) {
+	conn, err := dialUnix(ctx, SocketPath(dir))
+	if err != nil {
+		return nil, dialError(dir, err)
+	}
+	return conn, nil
+}
+
 // dialError explains why the connection failed.
 func dialError(dir string, err error) error {
 	switch {
@@ -89,6 +100,18 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	var s Status
 	err := c.call(ctx, http.MethodGet, "/v1/status", nil, &s)
 	return s, err
+}
+
+// SessionProvider returns what hosts the city's sessions: Status.SessionProvider, without
+// a query to every session.
+func (c *Client) SessionProvider(ctx context.Context) (string, error) {
+	var h Hosting
+	err := c.call(ctx, http.MethodGet, "/v1/hosting", nil, &h)
+	if err == nil {
+		return h.SessionProvider, nil
+	}
+	s, err := c.Status(ctx) // an older controller knows only that
+	return s.SessionProvider, err
 }
 
 // Stop ends every agent and the controller, and returns when both are gone.
@@ -138,7 +161,10 @@ func (c *Client) call(ctx context.Context, method, path string, body, out any) e
 	if method == http.MethodGet {
 		probe = nil
 	}
-	watched, done := alive.Watch(ctx, probe, errFrozen)
+	watched, done := ctx, func() {}
+	if !c.far { // those in between have limits
+		watched, done = alive.Watch(ctx, probe, errFrozen)
+	}
 	defer done()
 	req, err := http.NewRequestWithContext(watched, method, u.String(), rd)
 	if err != nil {
@@ -146,6 +172,9 @@ func (c *Client) call(ctx context.Context, method, path string, body, out any) e
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
+		if c.far {
+			return farError(err)
+		}
 		if ctx.Err() == nil && watched.Err() != nil {
 			return errFrozen
 		}

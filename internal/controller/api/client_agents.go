@@ -39,6 +39,12 @@ func (c *Client) Undrain(ctx context.Context, agents ...string) error {
 	return c.call(ctx, http.MethodPost, "/v1/agents/undrain", names{agents}, nil)
 }
 
+// CarryConversation says that an agent's conversation was copied to where it runs next.
+// It fails if the agent would not resume that one.
+func (c *Client) CarryConversation(ctx context.Context, q CarriedConversation) error {
+	return c.call(ctx, http.MethodPost, "/v1/agents/conversation", q, nil)
+}
+
 // DrainSelf is Drain for the asking agent; ErrEarlierInstance if the token is
 // not that of the running instance.
 func (c *Client) DrainSelf(ctx context.Context, q InsideRequest) error {

@@ -31,6 +31,8 @@ var (
 	// ErrForeign means that another's session has the name of an agent's
 	// session.
 	ErrForeign = errors.New("a session of this name exists and is not this city's")
+	// ErrAway means that the city of a session is on another machine, and cannot be asked.
+	ErrAway = errors.New("the city of this session is on another machine")
 	// ErrTimeout means that a run exceeded its time limit.
 	ErrTimeout = errors.New("timed out")
 )

@@ -36,6 +36,7 @@ const (
 	EventAnswered       = "answered"    // its question was answered: Detail, By
 	EventInterrupted    = "interrupted" // By
 	EventOutbox         = "outbox"      // a message from another machine: Why is "refused"
+	EventNotify         = "notify"      // the command of [notify] failed: Detail
 	EventMail           = "mail"        // Why is "sent", "told" or "done"; By
 )
 
@@ -44,7 +45,7 @@ var EventKinds = []string{
 	EventController, EventConfigReloaded, EventConfigRejected, EventPool, EventStarting, EventStarted, EventAdopted,
 	EventStartFailed, EventWarning, EventAccepted, EventExited, EventCrashed, EventQuarantined, EventZombie, EventDraining,
 	EventDrainCancelled, EventStopping, EventRelaunched, EventOrphan, EventForeign, EventNudge, EventWait, EventCommand,
-	EventTurn, EventStatus, EventQuestion, EventAnswered, EventInterrupted, EventOutbox, EventMail,
+	EventTurn, EventStatus, EventQuestion, EventAnswered, EventInterrupted, EventOutbox, EventNotify, EventMail,
 }
 
 // WhyEnds is the Why of a controller's last event.

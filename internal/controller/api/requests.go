@@ -28,6 +28,7 @@ type QueueRequest struct {
 	Agent     string        `json:"agent"`
 	Text      string        `json:"text"`
 	Immediate bool          `json:"immediate,omitempty"` // deliver even if it is not idle
+	Interrupt bool          `json:"interrupt,omitempty"` // end its turn first, and deliver ahead of the others
 	TTL       time.Duration `json:"ttl,omitempty"`       // nanoseconds; 0 = 24 h
 	Raw       bool          `json:"raw,omitempty"`       // type it literally, even if the agent takes it for a command
 }
@@ -46,6 +47,13 @@ type WaitRequest struct {
 type InsideRequest struct {
 	Agent string `json:"agent"`
 	Token string `json:"token"`
+}
+
+// CarriedConversation says that the conversation that an agent would resume was copied to
+// the machine where it runs next.
+type CarriedConversation struct {
+	Agent        string `json:"agent"`
+	Conversation string `json:"conversation"`
 }
 
 // names is the body of requests about agents.

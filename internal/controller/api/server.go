@@ -20,6 +20,8 @@ import (
 // goroutines and return when ctx ends, unless they say otherwise.
 type City interface {
 	Status(ctx context.Context) (Status, error)
+	// Hosting returns what hosts the sessions, without asking them.
+	Hosting(ctx context.Context) (Hosting, error)
 	// Stop ends every agent and the controller, and returns when they are gone,
 	// whatever happens to ctx.
 	Stop(ctx context.Context, r StopRequest) error
@@ -32,6 +34,7 @@ type City interface {
 	DrainSelf(ctx context.Context, r InsideRequest) error
 	AckDrain(ctx context.Context, r InsideRequest) error
 	RequestRestart(ctx context.Context, r InsideRequest) error
+	CarryConversation(ctx context.Context, r CarriedConversation) error
 	Poke(ctx context.Context) error
 	Reload(ctx context.Context) error
 
@@ -42,6 +45,9 @@ type City interface {
 	Waits(ctx context.Context) ([]session.Wait, error)
 	DropWait(ctx context.Context, id string) error
 	Post
+
+	// Attention returns what needs somebody, oldest first.
+	Attention(ctx context.Context) ([]Attention, error)
 
 	// HostStream returns what serves a connection with the machine of that name, until
 	// the connection ends, and closes it; nil if the controller holds no stream to it.
@@ -64,14 +70,21 @@ type Server struct {
 const bodyLimit = 8 << 20
 
 // Serve listens on the socket of the city in dir, whose lock the caller holds.
-func Serve(dir string, city City) (*Server, error) {
+func Serve(dir string, city City) (*Server, error) { return ServeFleet(dir, city, nil) }
+
+// ServeFleet is Serve with a handler of the paths below /v1/city; nil for none.
+func ServeFleet(dir string, city City, fleet http.Handler) (*Server, error) {
 	ln, err := listenUnix(SocketPath(dir))
 	if err != nil {
 		return nil, StateDirError(dir, err)
 	}
 	s := &Server{city: city, done: make(chan struct{})}
+	routes := s.routes()
+	if fleet != nil {
+		routes.Handle("/v1/city/", fleet)
+	}
 	s.http = &http.Server{
-		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+		Handler: routes, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0), ConnContext: withPeer,
 	}
 	go s.accept(ln)
@@ -93,9 +106,11 @@ func (s *Server) Close() {
 	<-s.done
 }
 
-func (s *Server) routes() http.Handler {
+func (s *Server) routes() *http.ServeMux {
 	c, mux := s.city, http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", query(func(r *http.Request) (Status, error) { return c.Status(r.Context()) }))
+	mux.HandleFunc("GET /v1/hosting", query(func(r *http.Request) (Hosting, error) { return c.Hosting(r.Context()) }))
+	mux.HandleFunc("GET /v1/attention", query(func(r *http.Request) ([]Attention, error) { return c.Attention(r.Context()) }))
 	mux.HandleFunc("POST /v1/stop", command(func(ctx context.Context, b StopRequest) error { return c.Stop(context.WithoutCancel(ctx), b) }))
 	mux.HandleFunc("POST /v1/poke", query(func(r *http.Request) (struct{}, error) { return struct{}{}, c.Poke(r.Context()) }))
 	mux.HandleFunc("POST /v1/reload", query(func(r *http.Request) (struct{}, error) { return struct{}{}, c.Reload(r.Context()) }))
@@ -110,6 +125,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/rigs/resume", switched(c.SetRigsSuspended, false))
 	mux.HandleFunc("POST /v1/agents/drain", switched(c.SetDrained, true))
 	mux.HandleFunc("POST /v1/agents/undrain", switched(c.SetDrained, false))
+	mux.HandleFunc("POST /v1/agents/conversation", command(c.CarryConversation))
 
 	mux.HandleFunc("POST /v1/inside/drain", command(c.DrainSelf))
 	mux.HandleFunc("POST /v1/inside/drain-ack", command(c.AckDrain))

@@ -32,6 +32,9 @@ type Status struct {
 	// SessionProvider is what hosts the sessions: "native", "tmux" …. For later
 	// commands it overrides GC_SESSION.
 	SessionProvider string `json:"sessionProvider,omitempty"`
+	// AnyProvider is true if the controller can host agents with providers that none
+	// of its agents uses.
+	AnyProvider bool `json:"anyProvider,omitempty"`
 	// ConfigError is why a changed city.toml is not in use.
 	ConfigError string `json:"configError,omitempty"`
 	// StoreError is why the newest records are not on disk. They are kept in
@@ -73,12 +76,18 @@ type PoolStatus struct {
 	Error string `json:"error,omitempty"`
 }
 
+// LoginHint is what to do about an agent that requires a login.
+func LoginHint(agent string) string {
+	return "log in, then gc restart " + agent + "; for a variable, set it, then gc stop and gc start"
+}
+
 // AgentStatus is one agent, or one member of a pool.
 type AgentStatus struct {
 	Name         string        `json:"name"`
 	Session      string        `json:"session"`
 	Provider     string        `json:"provider"`
-	Host         string        `json:"host,omitempty"` // the other machine that hosts it, ssh://…
+	Host         string        `json:"host,omitempty"`     // the other machine that hosts it, ssh://…, or its pod, k8s:POD
+	HostedBy     string        `json:"hostedBy,omitempty"` // the session provider of one with a host: "k8s", "acp+k8s", ssh://…
 	Description  string        `json:"description,omitempty"`
 	Pool         string        `json:"pool,omitempty"`
 	State        State         `json:"state"`
@@ -98,9 +107,10 @@ type AgentStatus struct {
 	LastScreen   string        `json:"lastScreen,omitempty"` // of the last crash
 	OneShot      bool          `json:"oneShot,omitempty"`
 	Drain        *DrainStatus  `json:"drain,omitempty"`
-	SuspendedBy  string        `json:"suspendedBy,omitempty"` // agent, city, config, "rig NAME", "pool NAME"
-	Permissions  string        `json:"permissions,omitempty"` // the level that it runs with, or will
-	Unchecked    bool          `json:"unchecked,omitempty"`   // it may do anything without asking
+	SuspendedBy  string        `json:"suspendedBy,omitempty"`  // agent, city, config, "rig NAME", "pool NAME"
+	Permissions  string        `json:"permissions,omitempty"`  // the level that it runs with, or will
+	Unchecked    bool          `json:"unchecked,omitempty"`    // it may do anything without asking
+	Conversation string        `json:"conversation,omitempty"` // what its program resumes at the next start, by the program's own id
 	// ActivityInfo is the evidence for Activity, and the question of a blocked
 	// agent.
 	ActivityInfo *runtime.Activity `json:"activityInfo,omitempty"`
@@ -133,4 +143,9 @@ func CountAgents(n int) string {
 		return "1 agent"
 	}
 	return strconv.Itoa(n) + " agents"
+}
+
+// Hosting is where a city's sessions are.
+type Hosting struct {
+	SessionProvider string `json:"sessionProvider,omitempty"` // as in Status
 }

@@ -24,9 +24,9 @@ type Outbox interface {
 	// String names the machine, for people.
 	String() string
 	// Take returns messages for a city after a place, in order. If there is none, it waits
-	// for one, but only for minutes: then it returns none.
+	// for one, but only for minutes: then it returns none. ErrLost.
 	Take(ctx context.Context, city string, after uint64) ([]Message, error)
-	// Delete deletes a message of a city durably; nil if it is not there.
+	// Delete deletes a message of a city durably; nil if it is not there. ErrLost.
 	Delete(ctx context.Context, city, id string) error
 }
 
@@ -48,6 +48,10 @@ type City interface {
 	// Forget forgets the id of a message that is not in its outbox any more.
 	Forget(id string)
 }
+
+// ErrLost is the error of an outbox that answered before it was lost: it is tried again soon,
+// however often that happens.
+var ErrLost = errors.New("lost")
 
 // errNonsense is the error of an outbox that breaks the rules.
 var errNonsense = errors.New("it sends what no outbox sends")
@@ -82,11 +86,13 @@ func (r *Reader) Run(ctx context.Context) {
 			pause = maxPause
 		case n > 0 || err == nil:
 			pause, said = firstPause, ""
+		case errors.Is(err, ErrLost):
+			pause = firstPause
 		}
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		if text := err.Error(); text != said {
+		if text := err.Error(); text != said && !errors.Is(err, ErrLost) {
 			said = text
 			r.Logf("outbox of %s: %v", r.Outbox, err)
 		}

@@ -110,6 +110,20 @@ func TestStepsInOrder(t *testing.T) {
 	}
 }
 
+// An outbox that is lost again and again while it waits is tried again within seconds; one
+// that is never reached, less and less often.
+func TestLostOften(t *testing.T) {
+	for _, c := range []struct {
+		err         error
+		least, most int
+	}{{fmt.Errorf("%w: cut", ErrLost), 2000, 7200}, {errors.New("no route"), 80, 260}} {
+		m := &machine{take: func(uint64) ([]Message, error) { return nil, c.err }}
+		if reading(t, m, &town{}, time.Hour); m.asked < c.least || m.asked > c.most {
+			t.Errorf("%v: asked %d times in an hour, want %d to %d", c.err, m.asked, c.least, c.most)
+		}
+	}
+}
+
 // What a machine sends out of order, or with an id that is none, is not applied; it costs
 // a try in 15 to 45 seconds.
 func TestNonsenseIsNotApplied(t *testing.T) {

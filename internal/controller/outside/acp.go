@@ -23,15 +23,12 @@ func (d *doctor) overACP(s *agent.Spec) {
 		return // asking would change little
 	}
 	if yes, why := s.Resolved.Asks(s.Resolved.ACP.Mode); !yes {
-		d.Warn(about, "its policy decides only what it asks; mode in [agents.acp] sets the mode", "it may act without asking: %s", why)
+		hint := "its policy decides only what it asks"
+		if s.Resolved.AskingMode != "" {
+			hint += "; mode in [agents.acp] sets the mode"
+		}
+		d.Warn(about, hint, "it may act without asking: %s", why)
 	}
-}
-
-func installHint(s *agent.Spec) string {
-	if how := s.Resolved.ACPInstall; how != "" {
-		return how + "; or change acp_command or PATH"
-	}
-	return "install it, or change acp_command or PATH"
 }
 
 // oldestNode is the version that the npm packages of ACP agents require. With an

@@ -20,6 +20,7 @@ import (
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/kept"
 	"gascity.dev/gc/runtime"
 )
 
@@ -74,6 +75,7 @@ func Diagnose(ctx context.Context, dir string, provider runtime.Provider, o agen
 	d := &doctor{}
 	specs := d.config(dir, o)
 	d.stateDir(dir)
+	d.kept(dir)
 	running := d.controller(ctx, dir)
 	sessions := d.backend(ctx, provider)
 	for _, s := range specs {
@@ -152,6 +154,29 @@ func (d *doctor) stateDir(dir string) {
 // lowDisk is the free space, in bytes, below which doctor warns.
 const lowDisk = 256 << 20
 
+// kept says how much the city keeps of ended sessions.
+func (d *doctor) kept(dir string) {
+	items, err := kept.Find(dir)
+	if err != nil {
+		d.Warn("kept files", "", "%v", err)
+	}
+	city, err := config.Load(dir)
+	if err != nil {
+		return // config reports it
+	}
+	total, most := kept.Total(items), int64(city.Daemon.MaxKept)
+	const mib = 1 << 20
+	switch {
+	case most == 0:
+		d.OK("kept files", "%d MiB of transcripts and artifacts, without a limit", total/mib)
+	case total > most:
+		d.Warn("kept files", "the controller removes the oldest of ended sessions; max_kept in [daemon] is the limit",
+			"%d MiB of transcripts and artifacts, more than the %d MiB of max_kept", total/mib, most/mib)
+	default:
+		d.OK("kept files", "%d of %d MiB of transcripts and artifacts", total/mib, most/mib)
+	}
+}
+
 // controller reports whether one runs.
 func (d *doctor) controller(ctx context.Context, dir string) bool {
 	c, err := api.Dial(dir)
@@ -229,6 +254,8 @@ func (d *doctor) running(a api.AgentStatus) {
 		d.Fail(about, cmpHint(a.Hint, "gc peek "+a.Name), "it has crashed%s", because(a))
 	case a.Error != "":
 		d.Warn(about, a.Hint, "%s", a.Error)
+	case a.ActivityInfo != nil && a.ActivityInfo.Kind == runtime.BlockedAuth:
+		d.Warn(about, a.Hint, "it requires a login: %s", a.ActivityInfo.Evidence)
 	case a.Warning != "":
 		d.Warn(about, "gc restart "+a.Name+" once it is fixed", "%s", a.Warning)
 	}
@@ -280,7 +307,7 @@ func (d *doctor) backend(ctx context.Context, p runtime.Provider) []string {
 		return nil
 	}
 	if err != nil {
-		d.Fail("sessions", "see gc mux status or the provider's own tools", "the session backend does not reply: %v", err)
+		d.Fail("sessions", cmp.Or(api.Hint(err), "see gc mux status or the provider's own tools"), "the session backend does not reply: %v", err)
 		return nil
 	}
 	d.OK("sessions", "the backend replies; %d running", len(list))
@@ -312,7 +339,7 @@ func StartProblems(s *agent.Spec) []*agent.StartError {
 	case !missing:
 	case s.OverACP():
 		out = append(out, &agent.StartError{
-			Msg: fmt.Sprintf("its acp_command %s was not found", word), Help: installHint(s), Key: "acp_command",
+			Msg: fmt.Sprintf("its acp_command %s was not found", word), Help: s.InstallHint(), Key: "acp_command",
 		})
 	default:
 		out = append(out, &agent.StartError{
@@ -326,7 +353,7 @@ func StartProblems(s *agent.Spec) []*agent.StartError {
 // if it is missing; "" if that cannot be checked: a script may run it on another
 // machine.
 func program(s *agent.Spec) (path string, missing bool) {
-	if host := s.Resolved.Session; strings.HasPrefix(host, "exec:") || host == "hybrid" || host == "k8s" {
+	if host := s.Resolved.Session; strings.HasPrefix(host, "exec:") || host == config.HostHybrid || s.InPod() {
 		return "", false
 	}
 	line := s.Config.Command

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"gascity.dev/gc/internal/process"
@@ -35,7 +36,7 @@ type Delivery struct {
 }
 
 // Deliveries returns what to do with queued nudges: those of one agent are
-// delivered one at a time, in the order of the queue. next is when to plan again;
+// delivered one at a time, in the order of the queue, those that interrupt first. next is when to plan again;
 // zero: when something changes. Times are of the nudges' clock.
 func Deliveries(queue []*session.Nudge, to map[string]Recipient, now time.Time) (out []Delivery, next time.Time) {
 	taken := map[string]bool{}
@@ -44,7 +45,7 @@ func Deliveries(queue []*session.Nudge, to map[string]Recipient, now time.Time) 
 			taken[n.Agent] = true
 		}
 	}
-	for _, n := range queue {
+	for _, n := range ahead(queue) {
 		if !n.Open() {
 			continue
 		}
@@ -58,6 +59,9 @@ func Deliveries(queue []*session.Nudge, to map[string]Recipient, now time.Time) 
 				next = at
 			}
 		}
+		if n.Later && n.NotBefore.After(now) {
+			continue
+		}
 		first := !taken[n.Agent]
 		taken[n.Agent] = true
 		switch {
@@ -69,6 +73,25 @@ func Deliveries(queue []*session.Nudge, to map[string]Recipient, now time.Time) 
 		}
 	}
 	return out, next
+}
+
+// ahead returns the queue with the nudges that interrupt first.
+func ahead(queue []*session.Nudge) []*session.Nudge {
+	interrupts := func(n *session.Nudge) bool { return n.Interrupt && n.Open() }
+	if !slices.ContainsFunc(queue, interrupts) {
+		return queue
+	}
+	queue = slices.Clone(queue)
+	slices.SortStableFunc(queue, func(a, b *session.Nudge) int {
+		switch x, y := interrupts(a), interrupts(b); {
+		case x == y:
+			return 0
+		case x:
+			return -1
+		}
+		return 1
+	})
+	return queue
 }
 
 // Completions returns what to do about an agent whose background commands have

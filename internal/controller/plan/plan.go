@@ -35,6 +35,7 @@ const (
 	WhyNew       = "not running"
 	WhyCrashed   = "crashed"
 	WhyZombie    = "its process is gone"
+	WhyStuck     = "it is stuck"
 	WhyDrift     = "its config changed"
 	WhyLaunch    = "its command changed"
 	WhyLive      = "its live commands changed"

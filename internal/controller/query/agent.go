@@ -123,7 +123,7 @@ func (a Agent) output(ctx context.Context) (busy bool, version string, err error
 	if err != nil {
 		return false, "", err
 	}
-	busy = activity.State == runtime.ActivityWorking || activity.State == runtime.ActivityBlocked
+	busy = activity.Busy()
 	if !activity.Last.IsZero() {
 		return busy, activity.Last.String(), nil
 	}

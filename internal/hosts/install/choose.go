@@ -54,3 +54,22 @@ func Choose(m Machine, self, goos, goarch, version string) (string, error) {
 	}
 	return "", e
 }
+
+// Beside returns the program that belongs to a gc, such as gc-mcp for the suffix "-mcp", by
+// its name: gc-mcp beside gc, gc-mcp_VERSION_OS_ARCH beside gc_VERSION_OS_ARCH. It returns ""
+// if there is none.
+func Beside(program, suffix string) string {
+	if real, err := filepath.EvalSymlinks(program); err == nil {
+		program = real
+	}
+	dir, base := filepath.Split(program)
+	rest, ok := strings.CutPrefix(base, "gc")
+	if !ok || strings.HasPrefix(rest, suffix) {
+		return ""
+	}
+	file := filepath.Join(dir, "gc"+suffix+rest)
+	if st, err := os.Stat(file); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	return file
+}

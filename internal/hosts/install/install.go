@@ -122,7 +122,8 @@ func (s *Shell) Install(ctx context.Context, p Program, to string, progress func
 	}
 	r.Same = word == "same"
 	says, found, _ := strings.Cut(rest, "|")
-	r.Version, r.Found = strings.TrimPrefix(says, "gc "), found
+	_, r.Version, _ = strings.Cut(says, " ")
+	r.Found = found
 	return r, nil
 }
 
@@ -169,7 +170,7 @@ got=$(sum <"$new/gc" 2>&1)
 [ "$got" = @SUM@ ] || fail "check $new/gc" "its checksum is $got, want @SUM@"
 err=$(chmod 755 "$new/gc" 2>&1) || fail "chmod $new/gc" "$err"
 says=$("$new/gc" version </dev/null 2>&1) || fail "run $new/gc" "$says"
-case $says in "gc "*) ;; *) fail "run $new/gc" "version prints $says" ;; esac
+case $says in "gc "*|"gc-mcp "*|"gc-ui "*) ;; *) fail "run $new/gc" "version prints $says" ;; esac
 err=$(mv -f "$new/gc" "$to" 2>&1) || fail "rename it to $to" "$err"
 rm -rf "$new"
 say "done $says|$(command -v gc)"

@@ -302,3 +302,23 @@ func TestChoose(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestBeside(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"gc", "gc-mcp", "gc_v1_linux_arm64", "gc-mcp_v1_linux_arm64", "gc-linux-amd64", "other"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for program, want := range map[string]string{
+		"gc": "gc-mcp", "gc_v1_linux_arm64": "gc-mcp_v1_linux_arm64",
+		"gc-linux-amd64": "", "gc-mcp": "", "other": "",
+	} {
+		if want != "" {
+			want = filepath.Join(dir, want)
+		}
+		if got := Beside(filepath.Join(dir, program), "-mcp"); got != want {
+			t.Errorf("%s: %q, want %q", program, got, want)
+		}
+	}
+}

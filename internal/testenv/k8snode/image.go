@@ -80,7 +80,12 @@ func (n *Node) Import(ctx context.Context, image Image) error {
 		return err
 	}
 	defer os.Remove(file)
-	_, err = output(ctx, "", "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "import", file)
+	return n.ImportFile(ctx, file)
+}
+
+// ImportFile makes the images in an archive known to the node.
+func (n *Node) ImportFile(ctx context.Context, file string) error {
+	_, err := output(ctx, "", "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "import", file)
 	return err
 }
 

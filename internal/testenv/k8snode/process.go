@@ -62,6 +62,19 @@ func (n *Node) Kill(program string) {
 	delete(n.running, program)
 }
 
+// Pause stops one of the node's programs, so that it answers nobody and loses nothing.
+// resume undoes it.
+func (n *Node) Pause(program string) (resume func(), err error) {
+	p := n.running[program]
+	if p == nil {
+		return nil, fmt.Errorf("%s does not run", program)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return nil, err
+	}
+	return func() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }, nil // fails only for an ended process
+}
+
 // Pids returns the processes of the node's programs.
 func (n *Node) Pids() []int {
 	var pids []int

@@ -175,7 +175,7 @@ func (n *Node) kubeletConfig() any {
 		"podLogsDir": filepath.Join(n.dir, "pod-logs"), "volumePluginDir": filepath.Join(n.dir, "volume-plugins"),
 		"evictionHard":                object{"memory.available": "100Mi", "nodefs.available": "1%", "nodefs.inodesFree": "1%", "imagefs.available": "1%"},
 		"imageGCHighThresholdPercent": 100,
-		"nodeStatusUpdateFrequency":   "4s", "syncFrequency": "10s", "shutdownGracePeriod": "0s",
+		"nodeStatusUpdateFrequency":   "4s", "syncFrequency": "10s", "volumeStatsAggPeriod": "3s", "shutdownGracePeriod": "0s",
 	}
 }
 

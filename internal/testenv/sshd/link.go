@@ -191,14 +191,18 @@ func (h *Host) startSSHD(conn net.Conn, c *connection) (far net.Conn, _ error) {
 		return far, err
 	}
 	defer log.Close()
-	cmd := exec.Command(h.program, "-i", "-e", "-f", filepath.Join(h.base, "sshd_config"))
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stream, stream, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	h.link.mu.Lock() // a Cut sees it
 	defer h.link.mu.Unlock()
 	if h.link.down {
 		return far, nil
 	}
+	argv := []string{h.program, "-i", "-e", "-f", filepath.Join(h.base, "sshd_config")}
+	if h.ns != nil {
+		argv = h.ns.argv(argv...)
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stream, stream, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return far, err
 	}

@@ -4,7 +4,8 @@
 // A host ends with its test: every process of its user or home is ended by its
 // pid, and the user is removed. Faults of the link are those of the host's own
 // listener (Down, Cut, Stall, Delay). It never touches the ssh configuration of
-// whoever runs the tests. Only tests import it.
+// whoever runs the tests. With [Own], a host has terminals, a disk and boots of its own.
+// Only tests import it.
 package sshd
 
 import (
@@ -29,11 +30,12 @@ type Options struct {
 
 	Env    []string // NAME=value for every command there
 	Login  string   // shell text that runs before every command: `echo hello`, `ulimit -f 1`
-	Forced string   // the only command that the key may run
+	Forced string   // the only command that the key may run, as authorized_keys says
 
 	UnknownKey bool // known_hosts does not have the host's key
 	SameUser   bool // for root, too: the user of the test, with another home
 	Faults     bool // allow Stall and Delay: bytes pass through the test's process
+	Own        *Own // what it does not share with this machine; needs root on Linux
 }
 
 // Host is a machine that ssh reaches.
@@ -51,6 +53,7 @@ type Host struct {
 	program  string // sshd
 	listener net.Listener
 	link     link
+	ns       *namespace // nil without Own
 }
 
 // Start makes a host. It skips the test without sshd, or fails it with CI=true.
@@ -72,6 +75,9 @@ func Start(t testing.TB, o Options) *Host {
 	h.addUser()
 	h.check(os.Mkdir(h.Home, 0o700))
 	h.own(h.Home)
+	if o.Own != nil {
+		h.unshare()
+	}
 	h.GC = filepath.Join(h.Home, ".local", "bin", "gc")
 	if o.GC != "" {
 		data, err := os.ReadFile(o.GC)
@@ -104,20 +110,27 @@ func (h *Host) configure() {
 	if os.Geteuid() == 0 { // sshd requires it; its service creates it
 		h.check(os.MkdirAll("/run/sshd", 0o755))
 	}
-	h.Write(".ssh/known_hosts", "", 0o600)
-	hostKey, userKey := filepath.Join(h.base, "hostkey"), filepath.Join(h.Home, ".ssh", "key")
+	hostKey, userKey := filepath.Join(h.base, "hostkey"), filepath.Join(h.base, "key")
 	for _, key := range []string{hostKey, userKey} {
 		out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key).CombinedOutput()
 		if err != nil {
 			h.t.Fatalf("ssh-keygen: %v: %s", err, out)
 		}
 	}
-	h.own(userKey)
-	if !h.options.UnknownKey {
-		h.Write(".ssh/known_hosts", h.Name+" "+h.read(hostKey+".pub"), 0o600)
+	if h.ownUser { // it may also connect to itself
+		h.check(os.Lchown(userKey, h.UID, -1))
 	}
-	h.Write(".ssh/config", h.client(), 0o600)
-	h.put("authorized", h.read(userKey+".pub"), 0o644)
+	known := ""
+	if !h.options.UnknownKey {
+		known = h.Name + " " + h.read(hostKey+".pub")
+	}
+	h.put("known_hosts", known, 0o644)
+	h.put("config", h.client(), 0o644)
+	key := h.read(userKey + ".pub")
+	if h.options.Forced != "" {
+		key = `command="` + h.login(h.options.Forced) + `" ` + key
+	}
+	h.put("authorized", key, 0o644)
 	h.put("sshd_config", fmt.Sprintf(`HostKey %s
 AuthorizedKeysFile %s/authorized
 StrictModes no
@@ -134,7 +147,6 @@ SetEnv %s
 
 // client is the host's block of an ssh_config.
 func (h *Host) client() string {
-	dir := filepath.Join(h.Home, ".ssh")
 	return fmt.Sprintf(`Host %[1]s
   HostName 127.0.0.1
   HostKeyAlias %[1]s
@@ -147,7 +159,7 @@ func (h *Host) client() string {
   UserKnownHostsFile %[4]s/known_hosts
   GlobalKnownHostsFile /dev/null
   StrictHostKeyChecking yes
-`, h.Name, h.listener.Addr().(*net.TCPAddr).Port, h.User, dir)
+`, h.Name, h.listener.Addr().(*net.TCPAddr).Port, h.User, h.base)
 }
 
 // environment is the value of SetEnv. Its PATH has nothing of the test's.
@@ -172,22 +184,24 @@ func (h *Host) environment() string {
 	return strings.Join(words, " ")
 }
 
-// command returns the line of sshd_config for Login and Forced.
+// command returns the line of sshd_config for Login.
 func (h *Host) command() string {
-	o := h.options
-	if o.Login == "" && o.Forced == "" {
+	if h.options.Login == "" || h.options.Forced != "" {
 		return ""
 	}
-	then := cmp.Or(o.Forced, `exec /bin/sh -c "${SSH_ORIGINAL_COMMAND-exec /bin/sh -l}"`)
-	path := h.put("login", "#!/bin/sh\n"+o.Login+"\n"+then+"\n", 0o755)
-	return "ForceCommand " + path + "\n"
+	return "ForceCommand " + h.login(`exec /bin/sh -c "${SSH_ORIGINAL_COMMAND-exec /bin/sh -l}"`) + "\n"
+}
+
+// login makes a program that runs Login and then shell text, and returns its path.
+func (h *Host) login(then string) string {
+	return h.put("login", "#!/bin/sh\n"+h.options.Login+"\n"+then+"\n", 0o755)
 }
 
 // URL is the host's name as --host takes it.
 func (h *Host) URL() string { return "ssh://" + h.Name }
 
 // SSH is the value of GC_SSH with which this host is reached.
-func (h *Host) SSH() string { return "ssh -F " + filepath.Join(h.Home, ".ssh", "config") }
+func (h *Host) SSH() string { return "ssh -F " + filepath.Join(h.base, "config") }
 
 // SSH is the value of GC_SSH with which several hosts of different names are
 // reached.
@@ -202,7 +216,7 @@ func SSH(hosts ...*Host) string {
 // Run executes shell text there and returns its standard output.
 func (h *Host) Run(text string) string {
 	h.t.Helper()
-	cmd := exec.Command("ssh", "-T", "-F", filepath.Join(h.Home, ".ssh", "config"), h.Name, text)
+	cmd := exec.Command("ssh", "-T", "-F", filepath.Join(h.base, "config"), h.Name, text)
 	out, err := cmd.Output()
 	if err != nil {
 		stderr := ""
@@ -214,21 +228,22 @@ func (h *Host) Run(text string) string {
 	return string(out)
 }
 
-// Write makes a file of the host's user; a relative path is below its home.
+// Write makes a file of the host's user; a relative path is below its home. It returns the
+// file's path there.
 func (h *Host) Write(path, text string, mode os.FileMode) string {
 	h.t.Helper()
 	if !filepath.IsAbs(path) {
 		for dir, rest := h.Home, filepath.Dir(path); rest != "."; {
 			first, after, _ := strings.Cut(rest, "/")
 			dir, rest = filepath.Join(dir, first), cmp.Or(after, ".")
-			if err := os.Mkdir(dir, 0o700); err == nil {
+			if err := os.Mkdir(h.Path(dir), 0o700); err == nil {
 				h.own(dir)
 			}
 		}
 		path = filepath.Join(h.Home, path)
 	}
-	h.check(testenv.WriteProgram(path, []byte(text)))
-	h.check(os.Chmod(path, mode))
+	h.check(testenv.WriteProgram(h.Path(path), []byte(text)))
+	h.check(os.Chmod(h.Path(path), mode))
 	h.own(path)
 	return path
 }
@@ -252,7 +267,7 @@ func (h *Host) read(path string) string {
 func (h *Host) own(path string) {
 	h.t.Helper()
 	if h.ownUser {
-		h.check(os.Lchown(path, h.UID, -1))
+		h.check(os.Lchown(h.Path(path), h.UID, -1))
 	}
 }
 

@@ -152,3 +152,56 @@ func TestEnd(t *testing.T) {
 		t.Errorf("left: %+v, %v", left, err)
 	}
 }
+
+// A host with its own terminals, disk and boots: the fault is real there, and this machine
+// does not have it.
+func TestOwn(t *testing.T) {
+	const terminals, room = 2, 4 << 20
+	h := Start(t, Options{GC: "/bin/true", Own: &Own{Terminals: terminals, Home: room}})
+	argv := append(strings.Fields(h.SSH()), "-tt", h.Name)
+	var users []*exec.Cmd
+	for range terminals {
+		cmd := exec.Command(argv[0], append(argv[1:], "echo in; exec sleep 1000")...)
+		out, err := cmd.StdoutPipe()
+		h.check(err)
+		h.check(cmd.Start())
+		users = append(users, cmd)
+		if _, err := io.ReadFull(out, make([]byte, 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := exec.Command(argv[0], append(argv[1:], "true")...)
+	if out, _ := full.CombinedOutput(); !strings.Contains(string(out), "PTY allocation request failed") {
+		t.Errorf("a terminal too many: %s", out)
+	}
+	for _, cmd := range users {
+		h.check(cmd.Process.Kill())
+		_ = cmd.Wait()
+	}
+
+	h.FillHome(0)
+	if _, errs, err := h.ssh("cp /etc/passwd file"); err == nil || !strings.Contains(errs, "No space left") {
+		t.Errorf("full: %v, %s", err, errs)
+	}
+	h.EmptyHome()
+	h.Run("echo kept >file; setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo started")
+
+	const facts = "cat /proc/sys/kernel/random/boot_id; cut -d. -f1 /proc/uptime"
+	before := strings.Fields(h.Run(facts))
+	h.Reboot(func() {
+		if _, _, err := h.ssh("true"); err == nil {
+			t.Error("it answers during a reboot")
+		}
+		if left, err := h.Processes(); err != nil || len(left) > 0 {
+			t.Errorf("left: %+v, %v", left, err)
+		}
+	})
+	after := strings.Fields(h.Run(facts))
+	was, _ := strconv.Atoi(before[1])
+	if up, err := strconv.Atoi(after[1]); err != nil || before[0] == after[0] || up >= was {
+		t.Errorf("boot %s, then %s", before, after)
+	}
+	if got := h.Run("cat file"); got != "kept\n" {
+		t.Errorf("after the reboot: %q", got)
+	}
+}

@@ -98,8 +98,7 @@ func realUID(pid int) int {
 	return -1
 }
 
-// End kills every process there, as a power failure does. With Down before it and
-// Up after it, the host was rebooted.
+// End kills every process there, as a power failure does; see also Reboot.
 func (h *Host) End() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -131,6 +130,9 @@ func (h *Host) remove() {
 	}
 	if h.User != "" {
 		h.End()
+	}
+	if h.ns != nil {
+		h.fail(h.ns.end())
 	}
 	if h.t.Failed() {
 		log, _ := os.ReadFile(filepath.Join(h.base, "log"))

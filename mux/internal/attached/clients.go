@@ -144,7 +144,7 @@ func (cs *Clients) joinTyping(c *client) {
 	s := cs.s
 	c.in.active = time.Now()
 	same := c.out.raw()
-	if cs.sizeOwner != nil || c.out.back != nil && !same {
+	if cs.sizeOwner != nil || c.out.back != nil && !same && cs.keepsSize() {
 		return
 	}
 	cs.sizeOwner = c
@@ -152,6 +152,14 @@ func (cs *Clients) joinTyping(c *client) {
 	if same && c.out.back == nil && !s.Ending() {
 		s.Repaint()
 	}
+}
+
+// keepsSize reports whether the size is that of a client that has not returned yet. The
+// lock is held.
+func (cs *Clients) keepsSize() bool {
+	cols, rows := cs.s.View().Size()
+	ownCols, ownRows := cs.s.Configured()
+	return cs.sizeOwner == nil && (cols != ownCols || rows != ownRows)
 }
 
 // leave removes a client and its draft. If it owned the size, the client that typed last

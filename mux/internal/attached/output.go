@@ -21,7 +21,8 @@ type output struct {
 	painted    bool   // it was painted before
 	paintedRaw bool   // raw output follows its last paint
 	modes      vt.Modes
-	resumed    bool // tell it that it continues where it left off
+	lastings   uint32 // see vt.Terminal.Lastings
+	resumed    bool   // tell it that it continues where it left off
 }
 
 // add notes new output that ends at offset. The lock is held.
@@ -66,11 +67,11 @@ func (o *output) paint() message {
 	opts := vt.PaintOptions{Scrollback: o.scrollback, Again: o.painted}
 	if !raw {
 		opts.Cols, opts.Rows = t.cols, t.rows
-		opts.Content = o.painted && !o.repaint && modes == o.modes
+		opts.Content = o.painted && !o.repaint && modes == o.modes && term.Lastings() == o.lastings
 		m.pause = paintInterval
 	}
 	m.data = term.AppendPaint(nil, opts)
-	o.scrollback, o.painted, o.paintedRaw, o.modes = false, true, raw, modes
+	o.scrollback, o.painted, o.paintedRaw, o.modes, o.lastings = false, true, raw, modes, term.Lastings()
 	o.repaint, o.dirty, o.backlog, o.sent = false, false, nil, shown
 	o.filter = vt.HostFilter{}
 	if raw {
@@ -115,6 +116,6 @@ func (o *output) resume(at place) bool {
 		return false
 	}
 	o.filter, o.sent, o.backlog = f, s.Rendered(), missing[at.skip:]
-	o.painted, o.paintedRaw, o.modes, o.resumed = true, true, s.View().Modes(), true
+	o.painted, o.paintedRaw, o.modes, o.lastings, o.resumed = true, true, s.View().Modes(), s.View().Lastings(), true
 	return true
 }

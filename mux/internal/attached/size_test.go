@@ -45,3 +45,32 @@ func TestDetachedClientsDoNotCount(t *testing.T) {
 		t.Error("the size of a detached client counts again")
 	}
 }
+
+// TestSizeOfAReturningClient: a client whose connection was lost, and not the server, gets
+// its size back; after a restart of the server, only the one whose size was kept does.
+func TestSizeOfAReturningClient(t *testing.T) {
+	s := newFake(t)
+	first := newClient(&s.clients, 70, 20)
+	s.clients.join(first)
+	s.clients.leave(first)
+	if s.cols() != 80 {
+		t.Fatalf("%d columns without a client", s.cols())
+	}
+	again := newClient(&s.clients, 70, 20)
+	again.out.back = &place{offset: 1 << 60}
+	s.clients.join(again)
+	if s.clients.sizeOwner != again || s.cols() != 70 {
+		t.Errorf("%d columns", s.cols())
+	}
+
+	restarted := newFake(t)
+	if err := restarted.Resize(70, 20); err != nil { // kept
+		t.Fatal(err)
+	}
+	other := newClient(&restarted.clients, 90, 20)
+	other.out.back = &place{offset: 1 << 60}
+	restarted.clients.join(other)
+	if restarted.clients.sizeOwner != nil || restarted.cols() != 70 {
+		t.Errorf("another client took the size: %d columns", restarted.cols())
+	}
+}

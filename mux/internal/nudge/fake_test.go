@@ -29,10 +29,28 @@ type fake struct {
 	tracked bool
 	person  bool      // a person's draft is in the composer
 	held    time.Time // a question that is out of sight is still believed until then
+	does    api.Activity
+	then    api.Activity // what it does a moment after an interrupt; the zero value: the same
 	shown   uint64
 	last    time.Time
 	changed chan struct{}
 	nudged  []api.Receipt
+
+	interrupts int
+	lost       int // of the first interrupts
+}
+
+func (f *fake) Interrupt(*api.Actor) error {
+	f.interrupts++
+	if f.then.State != "" && f.interrupts > f.lost {
+		time.AfterFunc(10*time.Millisecond, func() {
+			f.Lock()
+			f.does = f.then
+			f.Unlock()
+			f.show("")
+		})
+	}
+	return nil
 }
 
 var _ Session = (*fake)(nil)
@@ -122,5 +140,5 @@ func (f *fake) Activity() (a api.Activity, known bool, again time.Duration) {
 	if left := time.Until(f.held); left > 0 {
 		return api.Activity{State: api.ActivityBlocked, Kind: "trust", Evidence: "Do you trust it?"}, true, left
 	}
-	return api.Activity{}, true, 0
+	return f.does, true, 0
 }

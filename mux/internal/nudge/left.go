@@ -20,6 +20,7 @@ type unsent struct {
 
 const (
 	clearLimit = 2 * time.Second // to clear a draft
+	clearTries = 4               // an agent puts an interrupted message back some time after it says that it is idle
 	clearLines = 500             // at most; agents show a longer paste as one sign
 )
 
@@ -29,12 +30,15 @@ func (n *nudge) leave(rec *api.Receipt) {
 	if rec.State == api.Drafted {
 		n.left = n.print
 	}
-	if n.left != "" {
-		n.s.Lock()
-		cols, _ := n.s.View().Size()
-		n.all.left = unsent{print: n.left, lines: composerLines(n.text, cols)}
-		n.s.Unlock()
+	n.s.Lock()
+	cols, _ := n.s.View().Size()
+	switch lines := composerLines(n.text, cols); {
+	case n.left != "":
+		n.all.left = unsent{print: n.left, lines: lines}
+	case n.wrote:
+		n.all.last = unsent{print: n.print, lines: lines}
 	}
+	n.s.Unlock()
 	n.stage(journal.ReceiptStage(*rec))
 }
 
@@ -60,24 +64,35 @@ func (n *nudge) clearLeft(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	for range clearTries {
+		if n.clear(ctx, keys, left.print) {
+			n.changed = strings.TrimSuffix("an earlier unsubmitted message was cleared; "+n.changed, "; ")
+			return
+		}
+	}
+}
+
+// clear types the keys that clear the composer, and reports whether the text of the print
+// is gone.
+func (n *nudge) clear(ctx context.Context, keys []byte, print string) bool {
 	limited, cancel := context.WithTimeout(ctx, clearLimit)
 	defer cancel()
+	s := n.s
 	if _, err := s.Write(limited, keys, clearLimit); err != nil {
-		return
+		return false
 	}
 	for {
 		s.Lock()
-		gone, change := !n.screen().standing(left.print), s.Change()
+		gone, change := !n.screen().standing(print), s.Change()
 		if gone {
 			n.all.left = unsent{}
 		}
 		s.Unlock()
 		if gone {
-			n.changed = strings.TrimSuffix("an earlier unsubmitted message was cleared; "+n.changed, "; ")
-			return
+			return true
 		}
 		if AwaitChange(limited, change, clearLimit) != nil {
-			return
+			return false
 		}
 	}
 }

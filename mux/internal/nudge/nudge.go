@@ -64,6 +64,7 @@ type view struct {
 	screen   string // squeezed
 	standing bool   // the end of the text is on the cursor's line
 	composer bool   // the agent's composer is visible; false if the terminal's cursor marks it
+	draft    string // the text in it, squeezed
 	occupied bool   // the agent works or asks
 }
 
@@ -96,7 +97,15 @@ func (ns *Nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, stage
 		return api.Receipt{}, err
 	}
 	defer ns.queue.Unlock()
-	rec := n.run(ctx)
+	rec, interrupted, free := api.Receipt{}, "", true
+	if r.Interrupt {
+		rec, interrupted, free = ns.redirect(ctx, r)
+		n.wait = redirectWait
+	}
+	if free {
+		rec = n.run(ctx)
+	}
+	rec.Interrupted = interrupted
 	if rec.State != api.Blocked {
 		rec.Changed = n.changed
 	}

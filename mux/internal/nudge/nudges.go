@@ -15,6 +15,7 @@ type Nudges struct {
 
 	// guarded by the session's lock
 	left    unsent             // of the last one, not submitted
+	last    unsent             // the last one, submitted
 	flights map[uint64]*flight // under way, by the key of their id
 }
 
@@ -114,6 +115,15 @@ func (ns *Nudges) Begun(ids ...string) (outcome func(context.Context) (api.Recei
 // Touch notes that a person has typed after what the last nudge left. The session's lock
 // is held.
 func (ns *Nudges) Touch() { ns.left.touched = true }
+
+// Interrupted notes that the program was interrupted. An agent may put the message of a
+// turn back into its composer then; the next message must not be typed after it. The
+// session's lock is held.
+func (ns *Nudges) Interrupted() {
+	if ns.left.print == "" {
+		ns.left, ns.last = ns.last, unsent{}
+	}
+}
 
 // ended reports whether the session has ended.
 func (ns *Nudges) ended() bool {

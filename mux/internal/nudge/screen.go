@@ -1,6 +1,7 @@
 package nudge
 
 import (
+	"slices"
 	"strings"
 
 	"gascity.dev/gc/internal/rule"
@@ -52,6 +53,21 @@ func (sc Screen) HasFirst(first string) bool {
 	}
 	draft, _ := view.Draft()
 	return shown(sc.Term.ScreenText()) > shown(draft)
+}
+
+// HasResumed reports whether a conversation that the program resumes is on the screen, all
+// of it above the composer; false where the composer cannot be found.
+func (sc Screen) HasResumed() bool {
+	view := sc.dialogs()
+	at := view.Prompt()
+	if at < 0 {
+		return false
+	}
+	said := func(line string) bool {
+		line = strings.TrimSpace(line)
+		return slices.ContainsFunc(sc.Program.Composer.Resumed, func(sign string) bool { return strings.HasPrefix(line, sign) })
+	}
+	return slices.ContainsFunc(view.Lines[:at], said) && !slices.ContainsFunc(view.Lines[at+1:], said)
 }
 
 // stands reports whether the end of a text is on the cursor's line or wraps onto it from

@@ -24,6 +24,9 @@ type Session interface {
 	// Nudged publishes the outcome of a nudge.
 	Nudged(r api.NudgeRequest, rec api.Receipt)
 
+	// Interrupt presses the keys that end a turn of the program, and publishes who did it.
+	Interrupt(by *api.Actor) error
+
 	// Acquire waits for the input lock, in the order of arrival. ErrExited after the
 	// session's end, ErrInputFull if too many wait.
 	Acquire(ctx context.Context) error

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
 )
@@ -24,12 +25,13 @@ func (n *nudge) observe() (v view, last time.Time, change <-chan struct{}, gone 
 	screen := n.screen()
 	if revision := screen.Term.Revision(); n.seen == nil || n.seen.revision != revision {
 		n.seen = &view{revision: revision, screen: squeeze(screen.Term.ScreenText()), standing: screen.standing(n.print)}
-		_, n.seen.composer = screen.drawnDraft()
+		draft, visible := screen.drawnDraft()
+		n.seen.draft, n.seen.composer = squeeze(draft), visible
 	}
 	n.seen.occupied = false
-	if n.typed.composer && !n.seen.composer {
+	if n.typed.composer {
 		a, _, _ := s.Activity()
-		n.seen.occupied = a.State == status.Working || a.State == status.Blocked
+		n.seen.occupied = a.State == status.Working || a.State == status.Blocked || a.State == rule.StateStuck
 	}
 	v = *n.seen
 	v.output, last = s.Output()
@@ -116,8 +118,12 @@ func (n *nudge) starved() bool {
 func (n *nudge) count(v view) int { return strings.Count(v.screen, n.print) }
 
 // away reports whether the composer that held the text is not visible although the agent
-// neither works nor asks. It may come back with the text.
-func (n *nudge) away(v view) bool { return n.typed.composer && !v.composer && !v.occupied }
+// neither works nor asks. It may come back with the text. A composer with another text
+// than before the message may be a line of the conversation.
+func (n *nudge) away(v view) bool {
+	same := v.composer && (v.draft == "" || v.draft == n.before.draft)
+	return n.typed.composer && !v.occupied && !same
+}
 
 // hidden reports whether an agent may show something else in place of the text: a
 // placeholder for a long paste, or a text broken by its frame.

@@ -34,6 +34,7 @@ type Person struct {
 	Seen   []byte
 	Screen *vt.Terminal // what the terminal shows
 	closed bool
+	answer bool // see Answer
 }
 
 // New opens a terminal of 80×24.
@@ -49,8 +50,13 @@ func New(t *testing.T) *Person {
 			p.Seen = append(p.Seen, buf[:n]...)
 			p.Screen.Write(buf[:n])
 			p.closed = err != nil
+			var reply []byte
+			if p.answer {
+				reply = p.Screen.TakeReplies()
+			}
 			p.cond.Broadcast()
 			p.Mu.Unlock()
+			_, _ = p.Host.Write(reply)
 			if err != nil {
 				return
 			}
@@ -141,6 +147,22 @@ func (p *Person) CheckRestored() {
 	if now := p.State(); *now != *p.Before {
 		p.T.Errorf("the terminal's modes are %+v, were %+v", *now, *p.Before)
 	}
+}
+
+// Answer makes the terminal answer queries.
+func (p *Person) Answer() {
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	p.Screen.TakeReplies()
+	p.answer = true
+}
+
+// Write shows bytes on the terminal, as a program that runs before the attachment.
+func (p *Person) Write(s string) {
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	p.Screen.Write([]byte(s))
+	p.Screen.TakeReplies()
 }
 
 // Forget drops the output so far.

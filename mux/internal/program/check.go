@@ -45,6 +45,14 @@ func Check(r *api.CreateRequest) error {
 			return fmt.Errorf("%w: %w", api.ErrRequest, err)
 		}
 	}
+	if len(r.LimitRules) > maxRules {
+		return fmt.Errorf("%w: %d limit rules, at most %d", api.ErrTooLarge, len(r.LimitRules), maxRules)
+	}
+	for i := range r.LimitRules {
+		if err := r.LimitRules[i].Check(); err != nil {
+			return fmt.Errorf("%w: %w", api.ErrRequest, err)
+		}
+	}
 	if _, err := keys.Encode(nil, r.Composer.Clear, keys.Modes{}); err != nil {
 		return fmt.Errorf("%w: composer: %w", api.ErrRequest, err)
 	}

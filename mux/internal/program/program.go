@@ -11,6 +11,7 @@ import (
 
 	"gascity.dev/gc/internal/acp/control"
 	"gascity.dev/gc/internal/proctree"
+	shellwords "gascity.dev/gc/internal/shell"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/keeper"
 )
@@ -43,11 +44,14 @@ func Spec(r *api.CreateRequest, s Session) (spec *keeper.Spec, command string, e
 	if !IsExecutable(shell) {
 		shell = "/bin/sh"
 	}
+	argv := r.Argv
+	if r.Command != "" && !IsExecutable(shell) { // as in a container image without one
+		argv, _ = shellwords.Words(r.Command)
+	}
 	switch {
-	case len(r.Argv) > 0:
-		spec.Argv = r.Argv
-		command = strings.Join(r.Argv, " ")
-		spec.Path, spec.Argv = resolve(r.Argv, lookupEnv(env, "PATH"), dir)
+	case len(argv) > 0:
+		command = strings.Join(argv, " ")
+		spec.Path, spec.Argv = resolve(argv, lookupEnv(env, "PATH"), dir)
 	case r.Command != "":
 		command = r.Command
 		spec.Path, spec.Argv = shell, []string{shell, "-c", r.Command}

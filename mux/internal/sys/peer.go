@@ -15,13 +15,17 @@ func CheckPeer(conn net.Conn) error {
 	if errors.Is(err, errNoPeer) {
 		return nil
 	}
-	if err != nil {
-		return err
+	return checkUID(uid, err)
+}
+
+// CheckPeerFD is CheckPeer for the descriptor of a unix connection.
+func CheckPeerFD(fd int) error { return checkUID(peerUID(fd)) }
+
+func checkUID(uid int, err error) error {
+	if err == nil && uid != os.Geteuid() {
+		err = fmt.Errorf("%w: uid %d", api.ErrForeign, uid)
 	}
-	if uid != os.Geteuid() {
-		return fmt.Errorf("%w: uid %d", api.ErrForeign, uid)
-	}
-	return nil
+	return err
 }
 
 // PeerPID returns the process that made a unix connection; 0 if unknown.

@@ -26,8 +26,9 @@ import (
 // IdleTime is how long a connection is kept after a reply.
 const IdleTime = time.Minute
 
-// writeBuffer is the size of a request that is sent with one write.
-const writeBuffer = 16 << 10
+// writers are buffered writers for requests; idle connections have none. A request that
+// fits is sent with one write.
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 16<<10) }}
 
 // Transport is an http.RoundTripper. The body of a reply with status 101 is the
 // connection. It is safe for concurrent use.
@@ -44,16 +45,26 @@ type Transport struct {
 type conn struct {
 	net.Conn
 	r    *bufio.Reader
-	w    *bufio.Writer
 	sent bool        // some of the request
 	old  bool        // the server may have closed it since its last use
 	idle *time.Timer // ends its idle time
 }
 
 func newConn(c net.Conn) *conn {
-	h := &conn{Conn: c, r: bufio.NewReader(c)}
-	h.w = bufio.NewWriterSize(h, writeBuffer)
-	return h
+	return &conn{Conn: c, r: bufio.NewReader(c)}
+}
+
+// send writes a request.
+func (h *conn) send(r *http.Request) error {
+	w := writers.Get().(*bufio.Writer)
+	w.Reset(h)
+	err := r.Write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	w.Reset(nil)
+	writers.Put(w)
+	return err
 }
 
 // Write notes that something was sent.
@@ -142,10 +153,7 @@ func (t *Transport) exchange(h *conn, r *http.Request, work func()) (*http.Respo
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, func() { _ = h.SetDeadline(time.Unix(1, 0)) })
 	h.sent = false
-	err := r.Write(h.w)
-	if err == nil {
-		err = h.w.Flush()
-	}
+	err := h.send(r)
 	if err == nil && work != nil {
 		work()
 	}

@@ -32,7 +32,7 @@ func compileConditions(cs []api.Condition) ([]condition, error) {
 	for i, c := range cs {
 		out[i].Condition = c
 		set := 0
-		for _, is := range []bool{c.Text != "", c.Quiet != 0, c.Exit, c.Title != "", c.Bell, c.Prompt, c.Idle, c.Blocked, c.Done, c.Status, c.Changed != nil} {
+		for _, is := range []bool{c.Text != "", c.Quiet != 0, c.Exit, c.Title != "", c.Bell, c.Prompt, c.Idle, c.Blocked, c.Done, c.Free, c.Stuck, c.Status, c.Changed != nil} {
 			if is {
 				set++
 			}
@@ -65,7 +65,13 @@ func (w *began) other(a api.Activity) bool {
 		}
 		return a.Pending.ID
 	}
-	return a.State != w.activity.State || a.Kind != w.activity.Kind || question(a) != question(*w.activity)
+	limit := func(a api.Activity) time.Time {
+		if a.Limit == nil {
+			return time.Time{}
+		}
+		return a.Limit.Until
+	}
+	return (a.Limit == nil) != (w.activity.Limit == nil) || !limit(a).Equal(limit(*w.activity)) || a.State != w.activity.State || a.Kind != w.activity.Kind || question(a) != question(*w.activity)
 }
 
 // For blocks until a condition holds, the session ends or the time is over. It checks
@@ -126,10 +132,11 @@ func check(s Session, cs []condition, start *began) (res api.WaitResult, done bo
 			left := c.Quiet - s.Silent()
 			held = left <= 0
 			again(left)
-		case c.Idle || c.Blocked || c.Done || c.Status:
+		case c.Idle || c.Blocked || c.Done || c.Free || c.Stuck || c.Status:
 			a, ok, d := s.Activity()
 			held = ok && (c.Idle && a.TakesMessages() || c.Blocked && a.State == api.ActivityBlocked ||
-				c.Done && a.State == api.ActivityDone || c.Status && start.other(a))
+				c.Done && a.State == api.ActivityDone || c.Stuck && a.State == api.ActivityStuck ||
+				c.Free && a.TakesMessages() && len(a.Background) == 0 || c.Status && start.other(a))
 			again(d)
 		default:
 			held = holds(s, c, start.bells)

@@ -22,13 +22,23 @@ import (
 type Log struct {
 	Dir  string
 	JSON bool // print entries as they are, one JSON object per line
-	tail *transcript.Tail
+
+	// There reads the entries after a number, of a transcript on another machine; nil: that
+	// in Dir is read.
+	There func(after int64, f func(transcript.Entry) error) error
+
+	tail  *transcript.Tail
+	after int64 // the number of the last entry, with There
 }
 
 // Exists reports whether there is anything to print.
 func (l *Log) Exists() bool {
 	enough := errors.New("there is an entry")
-	err := transcript.Read(l.Dir, 0, func(transcript.Entry) error { return enough })
+	there := l.There
+	if there == nil {
+		there = func(after int64, f func(transcript.Entry) error) error { return transcript.Read(l.Dir, after, f) }
+	}
+	err := there(0, func(transcript.Entry) error { return enough })
 	return errors.Is(err, enough)
 }
 
@@ -91,16 +101,28 @@ func (l *Log) Follow(ctx context.Context, ended func(context.Context) (bool, err
 
 // read passes the lines of new entries on.
 func (l *Log) read(print func(string) error) error {
-	if l.tail == nil {
-		l.tail = transcript.NewTail(l.Dir, 0)
+	next := l.next
+	if l.There == nil {
+		if l.tail == nil {
+			l.tail = transcript.NewTail(l.Dir, 0)
+		}
+		next = l.tail.Next
 	}
-	return l.tail.Next(func(e transcript.Entry) error {
+	return next(func(e transcript.Entry) error {
 		for _, line := range l.lines(e) {
 			if err := print(line); err != nil {
 				return err
 			}
 		}
 		return nil
+	})
+}
+
+// next calls f with the entries there that are new.
+func (l *Log) next(f func(transcript.Entry) error) error {
+	return l.There(l.after, func(e transcript.Entry) error {
+		l.after = e.N
+		return f(e)
 	})
 }
 

@@ -1,10 +1,10 @@
-// Package away is the way of one-way messages from a session to its city on another machine,
-// by the outbox of the multiplexer that the session runs in. It has both ends: [City] finds
-// out whether the city is elsewhere, and posts; [Outbox] is what the city's controller takes
-// the messages from.
+// Package away is the way from a session to its city on another machine, by the multiplexer
+// that the session runs in. It has both ends: [City] finds out whether the city is elsewhere,
+// posts messages and asks; [Outbox] is what the city's controller takes the messages from, and
+// answers.
 //
-// A session never reaches its city through it, so no command gets an answer. Only cmd/gc
-// calls it.
+// A message waits in the outbox until the city takes it. A request is answered only while
+// the controller is connected to the machine. Only cmd/gc calls it.
 package away
 
 import (
@@ -13,17 +13,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
-	"gascity.dev/gc/internal/config"
 	cityapi "gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
 
 // ErrAway is the error of what needs an answer from a city on another machine.
-var ErrAway = errors.New("the city of this session is on another machine")
+var ErrAway = cityapi.ErrAway
 
 // City is the city of this session, if the session is on another machine.
 type City struct {
@@ -39,38 +37,61 @@ func (c City) Far() bool { return c.ID != "" }
 
 // Here reports whether the city's directory is on this machine and readable. A directory
 // of the same name that is another city's is not.
-func (c City) Here() bool {
-	i := strings.LastIndexByte(c.ID, '@')
-	if i < 0 {
-		return false // cannot tell
-	}
-	found, ok := config.ReadIdentity(c.ID[:i])
-	return ok && found.ID == c.ID[i+1:]
-}
+func (c City) Here() bool { return cityapi.OutboxIsHere(c.ID) }
 
 // Err is ErrAway with a hint.
 func (c City) Err() error {
-	dir := c.ID
-	if i := strings.LastIndexByte(dir, '@'); i >= 0 {
-		dir = dir[:i]
-	}
 	return cli.Fail(cli.ExitUnsupported,
-		"run it where the city is; messages that need no answer reach it: gc nudge AGENT TEXT, gc runtime drain-ack",
-		"%w (%s)", ErrAway, dir)
+		"run it where the city is; from here the city can be asked by gc mail and gc status, and messages that need no answer reach it: gc nudge AGENT TEXT, gc runtime drain-ack",
+		"%w (%s)", ErrAway, cityapi.OutboxDir(c.ID))
+}
+
+// Client returns a client of the city's controller for the agent of this session, for the
+// few requests that a session on another machine may make. Its requests fail with ErrAway while the
+// controller is not connected to this machine.
+func (c City) Client(getenv func(string) string) *cityapi.Client {
+	return cityapi.NewFarClient(cityapi.InsideRequest{Agent: getenv("GC_AGENT"), Token: getenv("GC_INSTANCE_TOKEN")}, c.ask)
+}
+
+// ask passes a request on by the multiplexer that the session runs in.
+func (c City) ask(ctx context.Context, request []byte) ([]byte, error) {
+	mux, err := c.mux(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer mux.Close()
+	answer, err := mux.AskCity(ctx, c.ID, request)
+	dir := cityapi.OutboxDir(c.ID)
+	switch {
+	case errors.Is(err, api.ErrCityAway), errors.Is(err, api.ErrVersion):
+		status, hint := cli.StatusOf(err)
+		return nil, cli.Fail(status, hint, "%w (%s): %w", ErrAway, dir, err)
+	case errors.Is(err, api.ErrNoAnswer):
+		return nil, cli.Fail(cli.ExitCannotTell, "try again; gc mail list shows what was done", "city %s: %w", dir, err)
+	case err != nil:
+		return nil, fmt.Errorf("city %s: %w", dir, err)
+	}
+	return answer, nil
+}
+
+// mux connects to the multiplexer that the session runs in. It starts none: another one's
+// outbox would not be the session's.
+func (c City) mux(ctx context.Context) (*client.Client, error) {
+	paths, err := api.DefaultPaths(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return client.Dial(ctx, paths)
 }
 
 // Post puts a message into the outbox of the multiplexer that the session runs in. It is on
-// disk when Post returns. Post starts no server: its outbox would not be the session's.
+// disk when Post returns.
 func (c City) Post(ctx context.Context, m cityapi.Message) (api.OutboxEntry, error) {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return api.OutboxEntry{}, err
 	}
-	paths, err := api.DefaultPaths(os.Getenv)
-	if err != nil {
-		return api.OutboxEntry{}, err
-	}
-	mux, err := client.Dial(ctx, paths)
+	mux, err := c.mux(ctx)
 	if err != nil {
 		return api.OutboxEntry{}, err
 	}

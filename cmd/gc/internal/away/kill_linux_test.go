@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/cmd/gc/internal/away"
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/config"
@@ -222,6 +224,44 @@ func (p *place) post(city, id string, program, messages int) {
 	}
 }
 
+// A multiplexer that is lost while an outbox waits at it was reached; one that is not
+// reached is no loss.
+func TestLostIsNotUnreached(t *testing.T) {
+	p := newPlace(t, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	no, cut := errors.New("no route"), make(chan struct{})
+	box := &away.Outbox{Machine: "far", Dial: func(ctx context.Context) (*client.Client, error) {
+		select {
+		case <-cut:
+			return nil, no
+		default:
+		}
+		c := client.NewShared(func(ctx context.Context) (net.Conn, error) {
+			select {
+			case <-cut:
+				return nil, no
+			default:
+			}
+			conn, err := net.Dial("unix", p.paths.Socket)
+			if err == nil {
+				go func() { <-cut; conn.Close() }()
+			}
+			return conn, err
+		})
+		_, err := c.Status(ctx)
+		time.AfterFunc(100*time.Millisecond, func() { close(cut) })
+		return c, err
+	}}
+	defer box.Close()
+	if _, err := box.Take(ctx, "city", 0); !errors.Is(err, outbox.ErrLost) {
+		t.Errorf("lost: %v", err)
+	}
+	if _, err := box.Take(ctx, "city", 0); !errors.Is(err, no) || errors.Is(err, outbox.ErrLost) {
+		t.Errorf("not reached: %v", err)
+	}
+}
+
 // TestMessagesOutliveKills: while the far server and the controllers are killed at random,
 // programs there post to two cities of one name: each city gets each of its messages once,
 // those of a program in order, and none of the other's. With GC_SOAK there are 500 for each.
@@ -320,5 +360,66 @@ func (p *place) once(city string, programs, each int) {
 	}
 	if len(got) > 0 {
 		p.t.Errorf("%s has also %v", city, got)
+	}
+}
+
+// A session asks its city while the city is connected, also after the server of the
+// session's machine was killed. While the city is away, the request fails at once.
+func TestASessionAsksItsCity(t *testing.T) {
+	p := newPlace(t, 1)
+	t.Setenv("GC_MUX_SOCKET", p.paths.Socket)
+	const id = "/elsewhere@77"
+	c := away.City{ID: id}.Client(func(name string) string { return "the " + name })
+	if _, err := c.Status(t.Context()); !errors.Is(err, away.ErrAway) || cli.Report(io.Discard, nil, err) != cli.ExitUnsupported {
+		t.Errorf("while it is away: %v", err)
+	}
+	box := &away.Outbox{Machine: "far", Dial: func(ctx context.Context) (*client.Client, error) { return client.Ensure(ctx, p.paths, "test") }}
+	defer box.Close()
+	ctx, leave := context.WithCancel(t.Context())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		outbox.Answer(ctx, box, id, func(_ context.Context, request []byte) []byte {
+			var r cityapi.FarRequest
+			if err := json.Unmarshal(request, &r); err != nil || r.Agent != "the GC_AGENT" || r.Token != "the GC_INSTANCE_TOKEN" {
+				t.Errorf("asked %s", request)
+			}
+			b, _ := json.Marshal(cityapi.FarAnswer{Body: []byte(`{"city":"town"}`)})
+			return b
+		})
+	})
+	asked := func() {
+		t.Helper()
+		late, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		for {
+			st, err := c.Status(late)
+			if err == nil && st.City == "town" {
+				return
+			}
+			if late.Err() != nil {
+				t.Fatalf("%+v, %v", st, err)
+			}
+			_ = clock.Sleep(late, 10*time.Millisecond)
+		}
+	}
+	asked()
+	st, err := p.client.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(st.Server.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	asked()
+	leave()
+	serving.Wait()
+	for { // the server notices it
+		_, err := c.Status(t.Context())
+		if errors.Is(err, away.ErrAway) {
+			break
+		}
+		if err := clock.Sleep(t.Context(), 10*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

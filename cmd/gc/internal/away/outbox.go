@@ -2,10 +2,13 @@ package away
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"gascity.dev/gc/internal/controller/outbox"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
 
@@ -15,7 +18,7 @@ const takeWait = 2 * time.Minute
 // Outbox is the outbox of a multiplexer on another machine, for the controller of a city.
 type Outbox struct {
 	Machine string // for people
-	// Dial connects to the multiplexer, and again after an error. It should start one if
+	// Dial connects to the multiplexer, which answers, and again after an error. It should start one if
 	// there is none: messages may be waiting on its disk since the machine was rebooted.
 	Dial func(ctx context.Context) (*client.Client, error)
 
@@ -23,7 +26,10 @@ type Outbox struct {
 	client *client.Client
 }
 
-var _ outbox.Outbox = (*Outbox)(nil)
+var (
+	_ outbox.Outbox = (*Outbox)(nil)
+	_ outbox.Asker  = (*Outbox)(nil)
+)
 
 // String implements [outbox.Outbox].
 func (o *Outbox) String() string { return o.Machine }
@@ -42,15 +48,19 @@ func (o *Outbox) connect(ctx context.Context) (*client.Client, error) {
 	return c, err
 }
 
-// failed drops the client after an error: the next call dials anew, and starts a
-// multiplexer that has ended.
-func (o *Outbox) failed(c *client.Client) {
+// failed drops the client after an error of its request: the next call dials anew, and
+// starts a multiplexer that has ended. It returns the error for the caller.
+func (o *Outbox) failed(c *client.Client, err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.client == c {
 		o.client = nil
 		_ = c.Close()
 	}
+	if errors.Is(err, api.ErrUnreachable) {
+		return fmt.Errorf("%w: %w", outbox.ErrLost, err)
+	}
+	return err
 }
 
 // Take implements [outbox.Outbox].
@@ -61,8 +71,7 @@ func (o *Outbox) Take(ctx context.Context, city string, after uint64) ([]outbox.
 	}
 	entries, err := c.Outbox(ctx, city, after, takeWait)
 	if err != nil {
-		o.failed(c)
-		return nil, err
+		return nil, o.failed(c, err)
 	}
 	list := make([]outbox.Message, 0, len(entries))
 	for _, e := range entries {
@@ -77,10 +86,46 @@ func (o *Outbox) Delete(ctx context.Context, city, id string) error {
 	if err != nil {
 		return err
 	}
-	if err = c.TakeFromOutbox(ctx, city, id); err != nil {
-		o.failed(c)
+	if err := c.TakeFromOutbox(ctx, city, id); err != nil {
+		return o.failed(c, err)
 	}
-	return err
+	return nil
+}
+
+// maxAnswers is how many requests of one machine are answered at once.
+const maxAnswers = 8
+
+// Serve implements [outbox.Asker].
+func (o *Outbox) Serve(ctx context.Context, city string, answer func(ctx context.Context, request []byte) []byte) error {
+	c, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	stream, err := c.CityRequests(ctx, city)
+	if errors.Is(err, api.ErrVersion) {
+		return err // the client is good for messages
+	}
+	if err != nil {
+		return o.failed(c, err)
+	}
+	defer stream.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var answers sync.WaitGroup
+	defer answers.Wait()
+	places := make(chan struct{}, maxAnswers)
+	for {
+		q, err := stream.Next()
+		if err != nil {
+			cancel()
+			return o.failed(c, err)
+		}
+		places <- struct{}{}
+		answers.Go(func() {
+			defer func() { <-places }()
+			_ = c.AnswerCity(ctx, q.ID, answer(ctx, q.Body)) // the program that waits there is told
+		})
+	}
 }
 
 // Close closes the connection.

@@ -23,6 +23,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/sessionop"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/link"
+	"gascity.dev/gc/internal/self"
 	"gascity.dev/gc/runtime"
 	"gascity.dev/gc/runtime/acp"
 	"gascity.dev/gc/runtime/exec"
@@ -47,7 +48,12 @@ type Set struct {
 	// such as the controller of the city; nil, nil: none does. May be nil.
 	Through func(ctx context.Context, city, host string) (io.ReadWriteCloser, error)
 
+	// NoExec keeps this process what it is, also if a provider needs gc-k8s.
+	NoExec bool
+
 	Make map[string]Maker // replaces the providers of this program, for tests
+
+	mux native.Connection // to this machine's server
 
 	mu       sync.Mutex
 	warnings []string           // from the steps of a start, unless there is a
@@ -70,7 +76,7 @@ type key struct {
 
 // Like returns a Set with the same settings and no providers.
 func (s *Set) Like() *Set {
-	return &Set{Version: s.Version, LooksOnly: s.LooksOnly, Trusted: s.Trusted, Through: s.Through, Make: s.Make}
+	return &Set{Version: s.Version, LooksOnly: s.LooksOnly, Trusted: s.Trusted, Through: s.Through, NoExec: s.NoExec, Make: s.Make}
 }
 
 // Close closes the connections of the providers.
@@ -95,6 +101,8 @@ var providers = map[string]Maker{
 	"native":     newNative,
 	"tmux":       newTmux,
 	"acp":        newACP,
+	pods:         newK8s,
+	acpPods:      newK8sACP,
 	"subprocess": newSubprocess,
 	"fake":       func(*Set, string) (runtime.Provider, error) { return runtimefake.New(), nil },
 }
@@ -108,7 +116,7 @@ const Default = "native"
 // providerNames are the providers that a user can choose, sorted; fake is for
 // tests only.
 func providerNames() []string {
-	names := []string{autoProvider, hybridProvider}
+	names := []string{config.HostAuto, config.HostHybrid}
 	for n := range providers {
 		if n != "fake" {
 			names = append(names, n)
@@ -130,7 +138,7 @@ var routed = map[string]Maker{
 }
 
 func (s *Set) native(which native.Sessions) (runtime.Provider, error) {
-	return native.New(native.Options{Version: s.Version, Report: s.startStep, Sessions: which})
+	return native.New(native.Options{Version: s.Version, Report: s.startStep, Sessions: which, Connection: &s.mux})
 }
 
 // newACP returns the provider for agents that speak ACP, over the multiplexer.
@@ -147,15 +155,7 @@ func (s *Set) acp(city string, which native.Sessions) (runtime.Provider, error) 
 	if err != nil {
 		return nil, err
 	}
-	return acp.New(acp.Options{Base: base, Dir: dir, Version: s.Version, Author: author(), Report: s.startStep})
-}
-
-// author is who uses this process: the session that it runs in, "" for a person.
-func author() string {
-	if name := os.Getenv("GC_SESSION_NAME"); name != "" {
-		return "session " + name
-	}
-	return ""
+	return acp.New(acp.Options{Base: base, Dir: dir, Version: s.Version, Report: s.startStep})
 }
 
 // cityPath is the city's absolute directory, "" without one.
@@ -289,10 +289,10 @@ func scriptEnviron(city string) []string {
 	return env
 }
 
-// WithSelf adds GC_BIN, the path of this program, for scripts over gc itself.
+// WithSelf adds GC_BIN, the path of gc, for scripts over gc itself.
 func WithSelf(env []string) []string {
-	if self, err := os.Executable(); err == nil && os.Getenv("GC_BIN") == "" {
-		env = append(env, "GC_BIN="+self)
+	if program, err := self.Program(); err == nil && os.Getenv("GC_BIN") == "" {
+		env = append(env, "GC_BIN="+program)
 	}
 	return env
 }
@@ -301,12 +301,12 @@ func WithSelf(env []string) []string {
 // name different ones, else that of the city.
 func SelectedIn(city *config.City) Choice {
 	c := Selected(city.Session.Provider)
-	if c.Origin == FromEnv || IsRouter(c.Name) {
+	if c.Origin == FromEnv || config.IsRouter(c.Name) {
 		return c
 	}
 	for i := range city.Agents {
 		if own := city.Agents[i].Session; own != "" && own != c.Name {
-			return Choice{Name: autoProvider, Origin: "session of agent " + city.Agents[i].QualifiedName()}
+			return Choice{Name: config.HostAuto, Origin: "session of agent " + city.Agents[i].QualifiedName()}
 		}
 	}
 	return c
@@ -317,9 +317,9 @@ func SelectedIn(city *config.City) Choice {
 func (s *Set) New(c Choice, city string) (runtime.Provider, error) {
 	make := s.newOne
 	switch c.Name {
-	case autoProvider:
+	case config.HostAuto:
 		make = func(_ Choice, city string) (runtime.Provider, error) { return s.newAuto(city) }
-	case hybridProvider:
+	case config.HostHybrid:
 		make = s.newHybrid
 	}
 	p, err := make(c, city)
@@ -327,6 +327,23 @@ func (s *Set) New(c Choice, city string) (runtime.Provider, error) {
 		return nil, err // not an interface that holds a nil pointer
 	}
 	return p, nil
+}
+
+// NewController returns the provider of a city's controller. It can host agents elsewhere
+// later, unless GC_SESSION hosts them all; until then it searches only what the city uses.
+func (s *Set) NewController(c Choice, city *config.City) (runtime.Provider, error) {
+	if c.Origin == FromEnv || config.IsRouter(c.Name) {
+		return s.New(c, city.Dir)
+	}
+	var others []string
+	if c.Name == Default && keepsACP(city.Dir) { // in the same multiplexer
+		others = append(others, "acp")
+	}
+	r, err := router.Auto(s.backends(city.Dir, map[string]string{c.Name: c.Origin}), c.Name, others...)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // queryTime is the deadline of a query to a backend.
@@ -364,7 +381,7 @@ func (s *Set) construct(c Choice, city string) (runtime.Provider, error) {
 		return newExec(s, c, script, city)
 	}
 	if config.IsHost(c.Name) && s.Make == nil {
-		return s.newFar(c.Name, city)
+		return s.newFar(c, city)
 	}
 	makers := s.Make
 	if makers == nil {
@@ -379,19 +396,10 @@ func (s *Set) construct(c Choice, city string) (runtime.Provider, error) {
 		if config.ValidSessionProvider(c.Name) {
 			what = "this gc does not have session provider"
 		}
-		return nil, cli.Fail(cli.ExitUsage, "valid values: "+strings.Join(append(providerNames(), ExecPrefix+"<script>", "ssh://<host>"), ", "), "%s %q (from %s)", what, c.Name, c.Origin)
+		return nil, cli.Fail(cli.ExitUsage, "valid values: "+strings.Join(append(providerNames(), ExecPrefix+"<script>", "ssh://<host>", "acp+ssh://<host>"), ", "), "%s %q (from %s)", what, c.Name, c.Origin)
 	}
 	return make(s, city)
 }
-
-// The providers that route to others.
-const (
-	autoProvider   = "auto"
-	hybridProvider = "hybrid"
-)
-
-// IsRouter reports whether a provider chooses one of several for each session.
-func IsRouter(name string) bool { return name == autoProvider || name == hybridProvider }
 
 // newAuto hosts each agent with the provider in its session key, else in [session]
 // provider, else native. If the config cannot be read, sessions are looked for in
@@ -400,7 +408,7 @@ func (s *Set) newAuto(dir string) (runtime.Provider, error) {
 	home, others := Default, leftProviders(dir)
 	origin := map[string]string{}
 	if city, err := config.Load(dir); dir != "" && err == nil {
-		if p := city.Session.Provider; p != "" && !IsRouter(p) {
+		if p := city.Session.Provider; p != "" && !config.IsRouter(p) {
 			home, origin[p] = p, "[session] provider"
 		}
 		for i := range city.Agents {
@@ -421,10 +429,8 @@ func leftProviders(dir string) []string {
 			left = append(left, "tmux")
 		}
 	}
-	if kept, err := acp.DefaultDir(os.Getenv, cityPath(dir)); err == nil && dir != "" {
-		if _, err := os.Stat(kept); err == nil {
-			left = append(left, "acp")
-		}
+	if keepsACP(dir) {
+		left = append(left, "acp")
 	}
 	if kept, err := subprocess.DefaultDir(os.Getenv, dir); err == nil {
 		if _, err := os.Stat(kept); err == nil {
@@ -432,6 +438,16 @@ func leftProviders(dir string) []string {
 		}
 	}
 	return left
+}
+
+// keepsACP reports whether a city has, or had, agents over ACP.
+func keepsACP(dir string) bool {
+	kept, err := acp.DefaultDir(os.Getenv, cityPath(dir))
+	if err != nil || dir == "" {
+		return false
+	}
+	_, err = os.Stat(kept)
+	return err == nil
 }
 
 // newHybrid hosts the sessions that match remote_match remotely.
@@ -447,7 +463,7 @@ func (s *Set) newHybrid(c Choice, dir string) (runtime.Provider, error) {
 	if len(session.RemoteMatch) == 0 {
 		return nil, cli.Fail(cli.ExitUsage, `add remote_match = ["NAME*"] to [session]`, "session provider hybrid (from %s) requires remote_match", c.Origin)
 	}
-	local, remote := cmp.Or(session.Local, Default), cmp.Or(session.Remote, "k8s")
+	local, remote := cmp.Or(session.Local, Default), cmp.Or(session.Remote, pods)
 	return router.Hybrid(s.backends(dir, map[string]string{local: "[session] local", remote: "[session] remote"}), local, remote, session.RemoteMatch)
 }
 

@@ -2,8 +2,11 @@ package backend
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -15,24 +18,46 @@ import (
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/many"
 	"gascity.dev/gc/runtime"
+	"gascity.dev/gc/runtime/acp"
 	"gascity.dev/gc/runtime/native"
 )
 
-// newFar returns the provider of a city's sessions on another machine.
-func (s *Set) newFar(url, city string) (runtime.Provider, error) {
-	l, err := s.link(url, city)
+// newFar returns the provider of a city's sessions on another machine. A router's backends
+// share a multiplexer there, and each has its own sessions.
+func (s *Set) newFar(c Choice, city string) (runtime.Provider, error) {
+	l, err := s.link(c.Name, city)
 	if err != nil {
 		return nil, err
 	}
-	return native.New(native.Options{
-		Version: s.Version, Report: s.startStep, Machine: far.NewClient(l.String(), l), MakeWorkDir: true,
-	})
+	overACP, machine := config.IsACP(c.Name), far.NewClient(l.String(), l)
+	o := native.Options{Version: s.Version, Report: s.startStep, Machine: machine, MakeWorkDir: true}
+	if c.routed && overACP {
+		o.Sessions = native.WithControl
+	} else if c.routed {
+		o.Sessions = native.WithoutControl
+	}
+	base, err := native.New(o)
+	if err != nil || !overACP {
+		return base, err
+	}
+	return acp.New(acp.Options{Base: base, Dir: cityThere(city), Machine: machine, Version: s.Version, Report: s.startStep})
+}
+
+// cityThere is the folder of a city's agents over ACP on another machine: unlike that of any
+// other city.
+func cityThere(city string) string {
+	if city == "" {
+		return "sessions"
+	}
+	path := cityPath(city)
+	sum := sha256.Sum256([]byte(path))
+	return fmt.Sprintf("%s-%x", filepath.Base(path), sum[:6])
 }
 
 // link returns the held stream to another machine, one for all names of it. The lock is
 // held.
 func (s *Set) link(url, city string) (*link.Link, error) {
-	h, err := host.Resolve(url)
+	h, err := host.Resolve(config.HostURL(url))
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +89,13 @@ func (s *Set) hello() many.Hello {
 // Forward returns what serves the gc at the other end of rw with connections to another
 // machine, over the stream that this Set holds, until rw ends; nil if it holds none.
 func (s *Set) Forward(url string) func(ctx context.Context, rw io.ReadWriteCloser) error {
+	pod := s.heldPod(url)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.links[url]
+	if l == nil {
+		l = pod
+	}
 	if l == nil {
 		return nil
 	}
@@ -79,9 +108,9 @@ func HostOf(provider string) string {
 	if !config.IsHost(provider) {
 		return ""
 	}
-	h, err := client.ParseHost(provider)
+	h, err := client.ParseHost(config.HostURL(provider))
 	if err != nil {
-		return strings.TrimSuffix(provider, "/")
+		return strings.TrimSuffix(config.HostURL(provider), "/")
 	}
 	return h.String()
 }
@@ -96,11 +125,11 @@ func Hosts(city *config.City) []string {
 	}
 	c := Selected(city.Session.Provider)
 	add(c.Name)
-	if c.Name == hybridProvider {
+	if c.Name == config.HostHybrid {
 		add(city.Session.Local)
 		add(city.Session.Remote)
 	}
-	if c.Origin == FromEnv && c.Name != autoProvider {
+	if c.Origin == FromEnv && c.Name != config.HostAuto {
 		return hosts
 	}
 	for i := range city.Agents {
@@ -109,17 +138,28 @@ func Hosts(city *config.City) []string {
 	return hosts
 }
 
+// held returns the held stream to another machine, or to a pod.
+func (s *Set) held(machine string) (*link.Link, error) {
+	if !IsPod(machine) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.link(machine, "")
+	}
+	if l := s.heldPod(machine); l != nil {
+		return l, nil
+	}
+	return nil, errNoStream
+}
+
 // MuxOn returns a client of the multiplexer on another machine, over the held stream. It
-// starts one if there is none.
+// starts one if there is none, but not in a pod.
 func (s *Set) MuxOn(ctx context.Context, url string) (*client.Client, error) {
-	s.mu.Lock()
-	l, err := s.link(url, "")
-	s.mu.Unlock()
+	l, err := s.held(url)
 	if err != nil {
 		return nil, err
 	}
 	machine := far.NewClient(l.String(), l)
-	c := client.NewShared(func(ctx context.Context) (net.Conn, error) { return machine.Mux(ctx, true) })
+	c := client.NewShared(func(ctx context.Context) (net.Conn, error) { return machine.Mux(ctx, !IsPod(url)) })
 	if _, err := c.Status(ctx); err != nil {
 		c.Close()
 		return nil, err

@@ -44,10 +44,10 @@ func (s *Set) Places(spec *agent.Spec, named string) (from, to string, err error
 		return "", "", cli.Fail(cli.ExitUsage, "unset GC_SESSION", "GC_SESSION hosts every agent of this city")
 	case spec.IsPool() || spec.Resolved.Template != spec.Resolved.Name:
 		return "", "", cli.Fail(cli.ExitUsage, "set session of the pool in city.toml", "%s is a pool, or a member of one", spec.Name())
-	case city.Session.Provider == hybridProvider || spec.Resolved.Session == hybridProvider:
+	case city.Session.Provider == config.HostHybrid || spec.Resolved.Session == config.HostHybrid:
 		return "", "", cli.Fail(cli.ExitUsage, "change remote_match of [session] in city.toml", "session provider hybrid hosts agents by their names")
 	}
-	if from = cmp.Or(spec.Resolved.Session, spec.City.Session.Provider, Default); from == autoProvider {
+	if from = cmp.Or(spec.Resolved.Session, spec.City.Session.Provider, Default); from == config.HostAuto {
 		from = Default
 	}
 	if to = named; !config.ValidSessionProvider(to) {
@@ -56,6 +56,16 @@ func (s *Set) Places(spec *agent.Spec, named string) (from, to string, err error
 			return "", "", cli.Fail(cli.ExitUsage, "ssh://[user@]HOST[:port], a name of gc host list, or native", "%v", err)
 		}
 		to = h.String()
+	}
+	if config.IsPods(from) || config.IsPods(to) {
+		return "", "", cli.Fail(cli.ExitUnsupported, "change session of the agent in city.toml, then gc restart "+spec.Name(), "the work of %s cannot be moved into a pod, or out of one", spec.Name())
+	}
+	switch { // an agent over ACP stays one
+	case !config.IsACP(from) || config.IsACP(to):
+	case config.IsHost(to):
+		to = config.HostACP + "+" + to
+	case to == Default:
+		to = config.HostACP
 	}
 	return from, to, nil
 }

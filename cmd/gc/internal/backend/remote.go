@@ -113,6 +113,7 @@ func (m muxOnly) Environ(ctx context.Context, _ []string) ([]string, error) {
 func (m muxOnly) Dir(_ context.Context, path string, _ bool) (string, error) { return path, nil }
 
 // Skew implements native.Machine.
+func (m muxOnly) Boot(context.Context) (string, error)        { return "", nil }
 func (m muxOnly) Skew(context.Context) (time.Duration, error) { return 0, m.lacks("its time") }
 
 // Run implements native.Machine.

@@ -9,6 +9,7 @@ package citylog
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -142,7 +143,7 @@ func (s *Stream) follow(ctx context.Context, e cityapi.Event, lines int) {
 	if client == nil {
 		return
 	}
-	res, err := client.Peek(ctx, api.PeekRequest{Name: e.Session, Lines: lines, Join: true})
+	res, err := look(ctx, client, e, lines)
 	if err != nil || !s.first(res.ID) {
 		return
 	}
@@ -171,7 +172,7 @@ func (s *Stream) ending(ctx context.Context, e cityapi.Event) {
 	s.mu.Unlock()
 	screen := follow.Lines(strings.Trim(e.Screen, "\n"))
 	if f == nil {
-		if text, ok := s.ended(ctx, e.Session); ok {
+		if text, ok := s.ended(ctx, e); ok {
 			screen = follow.Lines(text)
 		}
 	} else {
@@ -197,13 +198,23 @@ func (s *Stream) ending(ctx context.Context, e cityapi.Event) {
 	}
 }
 
+// look peeks at the last lines (0: all) of the incarnation that an event is about: the name
+// of its session may be that of the next one already.
+func look(ctx context.Context, c *client.Client, e cityapi.Event, lines int) (api.PeekResult, error) {
+	res, err := c.Peek(ctx, api.PeekRequest{Name: cmp.Or(e.SessionID, e.Session), Lines: lines, Join: true})
+	if e.Kind == cityapi.EventAdopted && errors.Is(err, api.ErrNotFound) { // gc session new made it
+		return c.Peek(ctx, api.PeekRequest{Name: e.Session, Lines: lines, Join: true})
+	}
+	return res, err
+}
+
 // ended is the whole output of a session that ended before it was followed.
-func (s *Stream) ended(ctx context.Context, session string) (text string, ok bool) {
-	client := s.client(ctx, session)
+func (s *Stream) ended(ctx context.Context, e cityapi.Event) (text string, ok bool) {
+	client := s.client(ctx, e.Session)
 	if client == nil {
 		return "", false
 	}
-	res, err := client.Peek(ctx, api.PeekRequest{Name: session, Join: true})
+	res, err := look(ctx, client, e, 0)
 	if err != nil || res.Exit == nil || !s.first(res.ID) {
 		return "", false
 	}

@@ -63,7 +63,8 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 // FlagError is the error for bad flags, or for the unknown command that they are
 // for.
 func FlagError(cmd *cobra.Command, err error) error {
-	if words := cmd.Flags().Args(); len(words) > 0 && cmd.HasSubCommands() {
+	takesWords := strings.Contains(cmd.Use, " ") // as well as its subcommands: gc nudge AGENT
+	if words := cmd.Flags().Args(); len(words) > 0 && cmd.HasSubCommands() && !takesWords {
 		return UnknownCommand(cmd, words[0])
 	}
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")

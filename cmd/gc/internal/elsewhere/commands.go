@@ -36,6 +36,16 @@ func (b *commands) connect(ctx context.Context) (*client.Client, error) {
 	return c, err
 }
 
+// close closes the connection.
+func (b *commands) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.client != nil {
+		_ = b.client.Close()
+		b.client = nil
+	}
+}
+
 func dialHere(ctx context.Context) (*client.Client, error) {
 	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
@@ -74,6 +84,15 @@ func (b *commands) Away(ctx context.Context) ([]process.Delivery, error) {
 		return nil, err
 	}
 	return c.DeliveriesAway(ctx)
+}
+
+// Dead implements controller.Background.
+func (b *commands) Dead(ctx context.Context) ([]process.Delivery, error) {
+	c, err := b.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Deliveries(ctx, "", string(process.Dead))
 }
 
 // Claim implements controller.Background.

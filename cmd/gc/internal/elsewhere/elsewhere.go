@@ -1,7 +1,8 @@
 // Package elsewhere is what a controller uses of a city's other machines, over the streams
 // that it holds: their outboxes, and their background commands beside those of this machine.
 //
-// It makes no stream and starts no multiplexer. The command that runs the controller passes
+// It makes no stream and starts no multiplexer. Each pod is a machine of its own, as long as
+// its stream is held. The command that runs the controller passes
 // [Machines] to it.
 package elsewhere
 
@@ -27,13 +28,19 @@ import (
 // may be used by others.
 type Machines struct {
 	providers *backend.Set
-	boxes     map[string]*away.Outbox // by machine
+	boxes     map[string]*machine // by name
 	commands  everyMux
+}
+
+// machine is what is used of one machine.
+type machine struct {
+	box      *away.Outbox
+	commands *commands
 }
 
 // New returns the machines of a city that runs with these providers.
 func New(providers *backend.Set) *Machines {
-	return &Machines{providers: providers, boxes: map[string]*away.Outbox{}, commands: everyMux{muxes: []controller.Background{&commands{}}}}
+	return &Machines{providers: providers, boxes: map[string]*machine{}, commands: everyMux{muxes: []controller.Background{&commands{}}}}
 }
 
 // Commands returns the background commands of this machine and of the others.
@@ -42,25 +49,59 @@ func (ms *Machines) Commands() controller.Background { return &ms.commands }
 // Outboxes implements controller.Options.Outboxes.
 func (ms *Machines) Outboxes(city *config.City) []outbox.Outbox {
 	var list []outbox.Outbox
-	for _, machine := range backend.Hosts(city) {
-		box := ms.boxes[machine]
-		if box == nil {
-			dial := func(ctx context.Context) (*client.Client, error) { return ms.providers.MuxOn(ctx, machine) }
-			box = &away.Outbox{Machine: machine, Dial: dial}
-			ms.boxes[machine] = box
-			ms.commands.add(&commands{dial: dial})
+	pods, _ := ms.providers.HeldPods()
+	for _, name := range append(backend.Hosts(city), pods...) {
+		m := ms.boxes[name]
+		if m == nil {
+			dial := func(ctx context.Context) (*client.Client, error) { return ms.providers.MuxOn(ctx, name) }
+			m = &machine{box: &away.Outbox{Machine: name, Dial: dial}, commands: &commands{dial: dial}}
+			ms.boxes[name] = m
+			ms.commands.add(m.commands)
 		}
-		list = append(list, box)
+		list = append(list, m.box)
 	}
+	ms.leave(list)
 	return list
+}
+
+// leave closes what was used of pods that are gone. Hosts stay: commands may run there.
+func (ms *Machines) leave(stay []outbox.Outbox) {
+	for name, m := range ms.boxes {
+		if !backend.IsPod(name) || slices.Contains(stay, outbox.Outbox(m.box)) {
+			continue
+		}
+		delete(ms.boxes, name)
+		ms.commands.remove(m.commands)
+		_ = m.box.Close() // the pod is gone
+		m.commands.close()
+	}
+}
+
+// Follow implements controller.Options.FollowOutboxes: the pods of a city come and go.
+func (ms *Machines) Follow(ctx context.Context, changed func()) {
+	var last []string
+	for ctx.Err() == nil {
+		pods, next := ms.providers.HeldPods()
+		if next == nil {
+			return
+		}
+		if !slices.Equal(pods, last) {
+			last = pods
+			changed()
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // everyMux is the background commands of several multiplexers as one. Those that do not
 // answer are left out: their deliveries wait there.
 type everyMux struct {
 	mu      sync.Mutex
-	muxes   []controller.Background // only added to
-	added   chan struct{}           // closed by add; nil: nobody follows
+	muxes   []controller.Background
+	changed chan struct{} // closed by add and remove; nil: nobody follows
 	batches map[string]controller.Background
 }
 
@@ -69,9 +110,22 @@ func (e *everyMux) add(b controller.Background) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.muxes = append(e.muxes, b)
-	if e.added != nil {
-		close(e.added)
-		e.added = nil
+	e.wake()
+}
+
+// remove removes a multiplexer, also from a Follow in progress.
+func (e *everyMux) remove(b controller.Background) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.muxes = slices.DeleteFunc(e.muxes, func(o controller.Background) bool { return o == b })
+	e.wake()
+}
+
+// wake tells a Follow in progress. The lock is held.
+func (e *everyMux) wake() {
+	if e.changed != nil {
+		close(e.changed)
+		e.changed = nil
 	}
 }
 
@@ -84,43 +138,73 @@ func (e *everyMux) list() []controller.Background {
 // followPause is between tries to follow a multiplexer, which may not run yet.
 const followPause = 5 * time.Second
 
-// Follow implements controller.Background. It ends when a multiplexer is added.
+// Follow implements controller.Background: each multiplexer while it is in the list.
 func (e *everyMux) Follow(ctx context.Context, changed func()) error {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	e.mu.Lock()
-	muxes, added := slices.Clone(e.muxes), make(chan struct{})
-	e.added = added
-	e.mu.Unlock()
 	var all sync.WaitGroup
-	for _, b := range muxes {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				_ = b.Follow(ctx, changed) // it is tried again
-				_ = clock.Sleep(ctx, followPause)
+	defer all.Wait()
+	defer stop()
+	followed := map[controller.Background]context.CancelFunc{}
+	for ctx.Err() == nil {
+		e.mu.Lock()
+		muxes, others := slices.Clone(e.muxes), make(chan struct{})
+		e.changed = others
+		e.mu.Unlock()
+		for b, leave := range followed {
+			if !slices.Contains(muxes, b) {
+				leave()
+				delete(followed, b)
 			}
-		})
+		}
+		for _, b := range muxes {
+			if followed[b] == nil {
+				one, leave := context.WithCancel(ctx)
+				followed[b] = leave
+				all.Go(func() { followOne(one, b, changed) })
+			}
+		}
+		select {
+		case <-others:
+		case <-ctx.Done():
+		}
 	}
-	select {
-	case <-added:
-	case <-ctx.Done():
-	}
-	stop()
-	all.Wait()
 	return ctx.Err()
+}
+
+// followOne follows one multiplexer, again after each loss.
+func followOne(ctx context.Context, b controller.Background, changed func()) {
+	for ctx.Err() == nil {
+		_ = b.Follow(ctx, changed) // it is tried again
+		_ = clock.Sleep(ctx, followPause)
+	}
+}
+
+// Dead implements controller.Background.
+func (e *everyMux) Dead(ctx context.Context) ([]process.Delivery, error) {
+	lists, err := ofEach(e.list(), func(b controller.Background) ([]process.Delivery, error) { return b.Dead(ctx) })
+	return slices.Concat(lists...), err
+}
+
+// ofEach asks all multiplexers at once. It fails if none answers.
+func ofEach(muxes []controller.Background, ask func(controller.Background) ([]process.Delivery, error)) ([][]process.Delivery, error) {
+	lists, errs := make([][]process.Delivery, len(muxes)), make([]error, len(muxes))
+	var all sync.WaitGroup
+	for i, b := range muxes {
+		all.Go(func() { lists[i], errs[i] = ask(b) })
+	}
+	all.Wait()
+	if !slices.Contains(errs, nil) {
+		return nil, errors.Join(errs...)
+	}
+	return lists, nil
 }
 
 // Away implements controller.Background.
 func (e *everyMux) Away(ctx context.Context) ([]process.Delivery, error) {
 	muxes := e.list()
-	lists, errs := make([][]process.Delivery, len(muxes)), make([]error, len(muxes))
-	var all sync.WaitGroup
-	for i, b := range muxes {
-		all.Go(func() { lists[i], errs[i] = b.Away(ctx) })
-	}
-	all.Wait()
-	if !slices.Contains(errs, nil) {
-		return nil, errors.Join(errs...)
+	lists, err := ofEach(muxes, func(b controller.Background) ([]process.Delivery, error) { return b.Away(ctx) })
+	if err != nil {
+		return nil, err
 	}
 	for i, list := range lists {
 		for _, d := range list {

@@ -25,6 +25,7 @@ import (
 	"gascity.dev/gc/internal/hosts"
 	"gascity.dev/gc/internal/hosts/install"
 	"gascity.dev/gc/internal/shell"
+	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/many"
 )
@@ -204,9 +205,9 @@ func judge(found *outside.Findings, r *Report, version string, took time.Duratio
 	case f.PTYsMax < 0 || f.PTYsUsed < 0:
 		found.OK(name, "terminals: cannot tell how many are free")
 	case f.PTYsUsed >= f.PTYsMax:
-		found.Fail(name, "end some sessions there, or raise kernel.pty.max (sysctl)", "no terminal is free: %d of %d are in use", f.PTYsUsed, f.PTYsMax)
+		found.Fail(name, api.HintTerminals, "no terminal is free: %d of %d are in use", f.PTYsUsed, f.PTYsMax)
 	case (f.PTYsMax-f.PTYsUsed)*100 < f.PTYsMax*fewPTYs:
-		found.Warn(name, "raise kernel.pty.max there (sysctl)", "%d of %d terminals are in use", f.PTYsUsed, f.PTYsMax)
+		found.Warn(name, api.HintTerminals, "%d of %d terminals are in use", f.PTYsUsed, f.PTYsMax)
 	default:
 		found.OK(name, "%d of %d terminals are in use", f.PTYsUsed, f.PTYsMax)
 	}

@@ -17,6 +17,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/hostcheck"
 	"gascity.dev/gc/internal/hosts"
 	"gascity.dev/gc/internal/hosts/install"
+	"gascity.dev/gc/internal/self"
 	"gascity.dev/gc/mux/client"
 )
 
@@ -42,9 +43,10 @@ func newInstallCmd(a *commands) *cobra.Command {
 	return cli.Describe(cmd, `Copies gc to a registered host or a URL, which needs no gc and no other tool than sh
 and a program for SHA-256. It sends this program if the machine has its platform, else
 gc-OS-ARCH, gc_OS_ARCH or gc_VERSION_OS_ARCH from the directory of this program, as make
-dist builds them. The old program is replaced in one step, after the new one arrived
-whole and answered there; a failure leaves it as it was. Sessions and the multiplexer
-there are not touched: gc mux upgrade --host moves the multiplexer to the new program.`, `
+dist builds them. gc-mcp and gc-ui beside it, which gc executes, are sent too. The old
+program is replaced in one step, after the new one arrived whole and answered there; a
+failure leaves it as it was. Sessions and the multiplexer there are not touched: gc mux
+upgrade --host moves the multiplexer to the new program.`, `
 		gc host install build
 		gc host install ssh://me@build.example --to /opt/bin/gc
 		gc host install build --from dist/gc_v1.2.3_linux_arm64`,
@@ -78,11 +80,7 @@ func Install(ctx context.Context, c *cli.Console, version, name string, h *clien
 	r, err := send(ctx, s, p, to, progress)
 	progress.Clear()
 	if err != nil {
-		var failed *install.Error
-		if errors.As(err, &failed) {
-			return r, cli.Fail(cli.ExitFailure, failed.Hint(), "%s: %w", h, err)
-		}
-		return r, fmt.Errorf("%s: %w", h, err)
+		return r, failed(h, err)
 	}
 	verb := "installed"
 	if r.Same {
@@ -92,17 +90,29 @@ func Install(ctx context.Context, c *cli.Console, version, name string, h *clien
 	if r.Version != version {
 		c.Warn("it is version %s, this is %s", r.Version, version)
 	}
+	if err := installBeside(ctx, c, name, h, p.Path, r.Path, progress); err != nil {
+		return r, failed(h, err)
+	}
 	return r, remember(c, name, h.String(), s.Machine(), r)
+}
+
+// failed adds the host, and the next step if there is one.
+func failed(h *client.Host, err error) error {
+	var there *install.Error
+	if errors.As(err, &there) {
+		return cli.Fail(cli.ExitFailure, there.Hint(), "%s: %w", h, err)
+	}
+	return fmt.Errorf("%s: %w", h, err)
 }
 
 // choose returns the program to send.
 func choose(m install.Machine, version, from string) (install.Program, error) {
 	if from == "" {
-		self, err := os.Executable()
+		program, err := self.Program()
 		if err != nil {
 			return install.Program{}, err
 		}
-		if from, err = install.Choose(m, self, goruntime.GOOS, goruntime.GOARCH, version); err != nil {
+		if from, err = install.Choose(m, program, goruntime.GOOS, goruntime.GOARCH, version); err != nil {
 			return install.Program{}, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -127,6 +128,9 @@ func runSend(ctx context.Context, a *commands, o sendOptions) error {
 	return err
 }
 
+// notConnected explains an exit status of a session on another machine.
+const notConnected = "the session's city is on another machine and not connected to this one"
+
 type listOptions struct {
 	agent             string
 	all, unread, json bool
@@ -154,7 +158,7 @@ func newListCmd(a *commands) *cobra.Command {
 Without a name: those of the session's agent, or outside sessions those of the whole
 city. Listing does not mark a letter as read.`, `
 		gc mail list
-		gc mail list worker --unread --json`, cli.Statuses{cli.ExitNotFound: "no such agent, city or controller"})
+		gc mail list worker --unread --json`, cli.Statuses{cli.ExitNotFound: "no such agent, city or controller", cli.ExitUnsupported: notConnected})
 }
 
 func runList(ctx context.Context, a *commands, o listOptions) error {
@@ -212,7 +216,7 @@ a line of gc's own, and its text is indented, without control characters. Only a
 marks its letters as read: outside sessions nothing changes.`, `
 		gc mail read
 		gc mail read 12 13
-		gc mail read --agent worker`, cli.Statuses{cli.ExitNotFound: "no such letter, agent, city or controller"})
+		gc mail read --agent worker`, cli.Statuses{cli.ExitNotFound: "no such letter, agent, city or controller", cli.ExitUnsupported: notConnected})
 }
 
 func runRead(ctx context.Context, a *commands, q cityapi.MailQuery, asJSON bool) error {
@@ -260,15 +264,16 @@ func newAckCmd(a *commands) *cobra.Command {
 		Short: "Mark letters as done",
 		Args:  cli.Between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if agent == "" && a.city.Away() {
-				return a.city.SayAway(cmd.Context(), cityapi.Message{Kind: cityapi.MessageMailAck, Ack: args}, false)
-			}
 			c, q, err := a.city.Post(cityapi.MailQuery{Of: agent, IDs: args})
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			return c.AckMail(cmd.Context(), q)
+			err = c.AckMail(cmd.Context(), q)
+			if agent == "" && errors.Is(err, cityapi.ErrAway) { // it need not be asked
+				return a.city.SayAway(cmd.Context(), cityapi.Message{Kind: cityapi.MessageMailAck, Ack: args}, false)
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&agent, "agent", "", "outside sessions: on behalf of this `AGENT`")

@@ -29,6 +29,7 @@ type Controller interface {
 	Drain(ctx context.Context, agents ...string) error
 	Undrain(ctx context.Context, agents ...string) error
 	Reload(ctx context.Context) error
+	CarryConversation(ctx context.Context, q cityapi.CarriedConversation) error
 }
 
 // Carry is what of a work directory is taken along.
@@ -48,13 +49,15 @@ type Move struct {
 	Agent      string           // its qualified name
 	From, To   config.Placement // with the session keys set
 	Carry      Carry
+	Keeps      carry.Conversation // where its program keeps conversations, without an ID; "" if gc does not know
 
 	// Place returns the agent's work directory on the machine, and makes it.
 	Place func(ctx context.Context, p config.Placement) (carry.Place, error)
 	// Say reports the next step; may be nil.
 	Say func(step string)
 
-	start func(ctx context.Context, agents ...string) error // ends what keeps the agent down; nil: a person suspended it
+	start     func(ctx context.Context, agents ...string) error // ends what keeps the agent down; nil: a person suspended it
+	converses string                                            // the conversation that was copied; "" if none was
 }
 
 // ErrStays means that the agent was not moved. It runs, or will run, where it was.
@@ -72,9 +75,11 @@ func (m *Move) Run(ctx context.Context) error {
 	if err := m.carry(ctx, from, to); err != nil {
 		return m.back(ctx, err)
 	}
+	m.converse(ctx, from, to)
 	if err := m.settle(ctx); err != nil {
 		return m.back(ctx, err)
 	}
+	m.resume(ctx)
 	return m.again(ctx)
 }
 
@@ -87,10 +92,13 @@ func (m *Move) say(step string) {
 // places finds both work directories before anything is changed, so that a machine that
 // cannot be reached costs nothing.
 func (m *Move) places(ctx context.Context) (to, from carry.Place, err error) {
-	if to, err = m.Place(ctx, m.To); err != nil || m.Carry == Nothing {
+	if to, err = m.Place(ctx, m.To); err != nil {
 		return to, from, err
 	}
 	from, err = m.Place(ctx, m.From)
+	if m.Carry == Nothing && err != nil {
+		from, err = carry.Place{}, nil // a machine that is gone need not be left in order
+	}
 	return to, from, err
 }
 
@@ -103,7 +111,7 @@ func (m *Move) end(ctx context.Context) error {
 	i := slices.IndexFunc(st.Agents, func(ag cityapi.AgentStatus) bool { return ag.Name == m.Agent })
 	switch {
 	case i >= 0 && st.Agents[i].SuspendedBy == cityapi.ByAgent:
-	case i >= 0 && st.Agents[i].Activity == runtime.ActivityIdle:
+	case i >= 0 && (st.Agents[i].Activity == runtime.ActivityIdle || st.Agents[i].Activity == runtime.ActivityDone):
 		m.start = m.Controller.Resume
 		return m.Controller.StopAgents(ctx, m.Agent)
 	default:
@@ -183,6 +191,53 @@ func (m *Move) carry(ctx context.Context, from, to carry.Place) error {
 		return carry.Git(ctx, from, to)
 	}
 	return carry.Tar(ctx, from, to)
+}
+
+// converse copies the agent's conversation. Without it the agent begins a new one there:
+// no reason to stay.
+func (m *Move) converse(ctx context.Context, from, to carry.Place) {
+	id, err := m.conversation(ctx)
+	switch {
+	case err == nil && id == "", m.To.Session == m.From.Session && m.To.WorkDir == m.From.WorkDir:
+		return
+	case err != nil:
+	case m.Keeps.Dir == "":
+		err = errors.New("gc does not know where its program keeps conversations")
+	case from.Run == nil:
+		err = errors.New("its machine cannot be reached")
+	default:
+		m.Keeps.ID = id
+		err = m.Keeps.Take(ctx, from, to)
+	}
+	if err != nil {
+		m.say("it begins a new conversation: " + err.Error())
+		return
+	}
+	m.converses = id
+}
+
+// conversation is what the agent would resume where it is; "" if nothing.
+func (m *Move) conversation(ctx context.Context) (string, error) {
+	st, err := m.Controller.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, ag := range st.Agents {
+		if ag.Name == m.Agent {
+			return ag.Conversation, nil
+		}
+	}
+	return "", nil
+}
+
+// resume lets the agent resume the copied conversation.
+func (m *Move) resume(ctx context.Context) {
+	if m.converses == "" {
+		return
+	}
+	if err := m.Controller.CarryConversation(ctx, cityapi.CarriedConversation{Agent: m.Agent, Conversation: m.converses}); err != nil {
+		m.say("it begins a new conversation: " + err.Error())
+	}
 }
 
 // settle changes city.toml. A file that the controller does not accept is changed back.

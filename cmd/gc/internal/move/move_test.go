@@ -21,14 +21,20 @@ type fake struct {
 	calls   []string
 	state   cityapi.State
 	idle    bool
-	held    bool  // suspended by a person
-	refuses error // Reload's
+	done    bool
+	held    bool   // suspended by a person
+	talks   string // the conversation that it would resume
+	refuses error  // Reload's
 }
 
 func (f *fake) Status(context.Context) (cityapi.Status, error) {
 	ag := cityapi.AgentStatus{Name: "a", State: f.state, Error: "its machine is away"}
 	if f.idle {
 		ag.Activity = runtime.ActivityIdle
+	}
+	ag.Conversation = f.talks
+	if f.done {
+		ag.Activity = runtime.ActivityDone
 	}
 	if f.held {
 		ag.SuspendedBy = cityapi.ByAgent
@@ -73,6 +79,11 @@ func (f *fake) Reload(context.Context) error {
 	err := f.refuses
 	f.refuses = nil
 	return err
+}
+
+func (f *fake) CarryConversation(_ context.Context, q cityapi.CarriedConversation) error {
+	f.calls = append(f.calls, "conversation "+q.Conversation)
+	return nil
 }
 
 const city = "[workspace]\nname = \"c\"\n[[agents]]\nname = \"a\"\n"
@@ -137,6 +148,7 @@ func TestEnds(t *testing.T) {
 		want []string
 	}{
 		{fake{state: cityapi.StateRunning, idle: true}, []string{"stop a", "reload", "resume a"}},
+		{fake{state: cityapi.StateRunning, done: true}, []string{"stop a", "reload", "resume a"}},
 		{fake{state: cityapi.StateSuspended, held: true}, []string{"reload"}},
 		{fake{state: cityapi.StateStopped}, []string{"drain a", "reload", "undrain a"}},
 	} {
@@ -189,6 +201,47 @@ func TestStays(t *testing.T) {
 		}
 		if text := m.text(t); text != city {
 			t.Errorf("%s: city.toml:\n%s", name, text)
+		}
+	}
+}
+
+// TestConversationMoves: the agent resumes a conversation that was copied, and says when it
+// begins another.
+func TestConversationMoves(t *testing.T) {
+	for name, c := range map[string]struct {
+		keeps carry.Conversation
+		file  string // at the source
+		want  string
+		said  string
+	}{
+		"copied":           {carry.Conversation{Dir: "$STATE", Files: "{id}.log"}, "7.log", "conversation 7", ""},
+		"no files":         {carry.Conversation{Dir: "$STATE", Files: "{id}.log"}, "8.log", "", "no files"},
+		"an unknown place": {carry.Conversation{}, "7.log", "", "does not know"},
+	} {
+		f := &fake{state: cityapi.StateStopped, talks: "7"}
+		m, _, _ := newMove(t, f)
+		state := map[string]string{"native": t.TempDir(), "exec:/there": t.TempDir()}
+		place := m.Place
+		m.Place = func(ctx context.Context, p config.Placement) (carry.Place, error) {
+			there, err := place(ctx, p)
+			there.Env = append(there.Env, "STATE="+state[p.Session])
+			return there, err
+		}
+		m.Keeps = c.keeps
+		said := ""
+		m.Say = func(step string) { said += step + "\n" }
+		if err := os.WriteFile(filepath.Join(state["native"], c.file), []byte("said"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Run(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, err := os.Stat(filepath.Join(state["exec:/there"], c.file))
+		if got := slices.Contains(f.calls, "conversation 7"); got != (c.want != "") || (err == nil) != got {
+			t.Errorf("%s: %q, the file there: %v", name, f.calls, err)
+		}
+		if !strings.Contains(said, c.said) || strings.Contains(said, "begins a new") != (c.said != "") {
+			t.Errorf("%s: said %q", name, said)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/internal/agent"
 	cityapi "gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/self"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
@@ -198,7 +198,7 @@ func runUpgrade(ctx context.Context, a *commands, path string) error {
 	}
 	to, err := a.mux.Version, error(nil)
 	if path == "" {
-		path, err = os.Executable()
+		path, err = self.Program()
 	} else {
 		path, to, err = upgradeProgram(ctx, path)
 	}

@@ -7,6 +7,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	cityapi "gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/outcome"
 )
 
 // Problems explains the agents that have a problem, and fails if there are any.
@@ -14,7 +15,7 @@ func Problems(c *cli.Console, s cityapi.Status) error {
 	bad := 0
 	for _, ag := range s.Agents {
 		again := ag.State == cityapi.StateStarting && s.Controller.Since != nil &&
-			ag.LastExit != nil && ag.LastExit.Time.After(*s.Controller.Since)
+			ag.LastExit != nil && ag.LastExit.Reason != outcome.Stopped && ag.LastExit.Time.After(*s.Controller.Since)
 		if again || ag.State == cityapi.StateCrashed || ag.State == cityapi.StateQuarantined || ag.Error != "" {
 			Problem(c, ag)
 			bad++

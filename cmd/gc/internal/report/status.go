@@ -54,7 +54,7 @@ func Agents(c *cli.Console, s cityapi.Status, last map[string]string, l cli.List
 	}
 	t.Add(header...)
 	for _, ag := range s.Agents {
-		line, restarts := cmp.Or(words.Question(ag), last[ag.Session]), strconv.Itoa(ag.Restarts)
+		line, restarts := cmp.Or(words.Question(ag), last[ag.Session], words.NotStarted(ag)), strconv.Itoa(ag.Restarts)
 		row := []string{ag.Name, words.State(ag), display.Ago(words.Since(ag), now), words.Activity(ag), restarts, line}
 		if l.Wide() {
 			row = []string{ag.Name, words.State(ag), words.Ago(ag.Since, now), words.Activity(ag), display.Ago(words.ActivitySince(ag), now), words.Up(ag, now), words.Ago(ag.LastActivity, now),
@@ -82,21 +82,28 @@ func Results(c *cli.Console, s cityapi.Status, last map[string]string, at time.T
 	return t.Print(c.Out)
 }
 
-// Uncertain says why the states of agents are uncertain, one line per reason.
+// Uncertain says why the states of agents are uncertain, one line per reason, and what
+// delays starts.
 func Uncertain(c *cli.Console, s cityapi.Status) {
 	var reasons []string
-	about := map[string][]string{}
+	about, hints := map[string][]string{}, map[string]string{}
 	for _, ag := range s.Agents {
+		if ag.State == cityapi.StateStarting && ag.Warning != "" {
+			c.Warn("%s: %s", ag.Name, ag.Warning)
+		}
 		if !words.Uncertain(ag) {
 			continue
 		}
 		if about[ag.Error] == nil {
 			reasons = append(reasons, ag.Error)
 		}
-		about[ag.Error] = append(about[ag.Error], ag.Name)
+		about[ag.Error], hints[ag.Error] = append(about[ag.Error], ag.Name), ag.Hint
 	}
 	for _, why := range reasons {
 		c.Warn("%s: %s", strings.Join(about[why], ", "), why)
+		if hint := hints[why]; hint != "" {
+			fmt.Fprintf(c.Err, "hint: %s\n", display.Line(cli.Named(hint)))
+		}
 	}
 }
 

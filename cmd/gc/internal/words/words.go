@@ -22,6 +22,14 @@ func Uncertain(ag cityapi.AgentStatus) bool {
 	return up && ag.Error != ""
 }
 
+// NotStarted is why the last start of an agent that does not run failed, or "".
+func NotStarted(ag cityapi.AgentStatus) string {
+	if Uncertain(ag) { // it may run
+		return ""
+	}
+	return ag.Error
+}
+
 // Question is the question of a blocked agent with its options, "" for others.
 func Question(ag cityapi.AgentStatus) string {
 	info := ag.ActivityInfo
@@ -39,15 +47,42 @@ func Question(ag cityapi.AgentStatus) string {
 	return text
 }
 
-// Activity is the activity of an agent; "-" without evidence.
+// Activity is the activity of an agent, and what runs in its background; "-" without
+// evidence.
 func Activity(ag cityapi.AgentStatus) string {
+	text := turn(ag)
+	if ag.ActivityInfo != nil && len(ag.ActivityInfo.Background) > 0 {
+		text += fmt.Sprintf(", %d in background", len(ag.ActivityInfo.Background))
+	}
+	return text
+}
+
+func turn(ag cityapi.AgentStatus) string {
 	switch {
 	case ag.Activity == "" || ag.Activity == runtime.ActivityUnknown || ag.Activity == string(ag.State):
 		return "-"
+	case ag.ActivityInfo != nil && ag.ActivityInfo.Limit != nil:
+		limit := Limit(*ag.ActivityInfo.Limit, time.Now())
+		if ag.Activity == runtime.ActivityBlocked {
+			return limit
+		}
+		return ag.Activity + ", " + limit
 	case ag.ActivityInfo != nil && ag.ActivityInfo.Kind != "":
 		return ag.Activity + " (" + ag.ActivityInfo.Kind + ")"
 	}
 	return ag.Activity
+}
+
+// Limit is "limited until 15:04", with the day if it is not within 24 hours; "limited" if the
+// end is unknown.
+func Limit(l runtime.Limit, now time.Time) string {
+	switch left := l.Until.Sub(now); {
+	case l.Until.IsZero():
+		return "limited"
+	case left < 24*time.Hour:
+		return "limited until " + l.Until.Local().Format("15:04")
+	}
+	return "limited until " + l.Until.Local().Format("Jan 2 15:04")
 }
 
 // State is the state of an agent with the reason for it.
@@ -133,7 +168,7 @@ func StateColour(ag cityapi.AgentStatus) display.Colour {
 
 func ActivityColour(ag cityapi.AgentStatus) display.Colour {
 	switch ag.Activity {
-	case runtime.ActivityBlocked, runtime.ActivityError:
+	case runtime.ActivityBlocked, runtime.ActivityError, runtime.ActivityStuck:
 		return display.Red
 	case runtime.ActivityDone:
 		return display.Green

@@ -20,6 +20,7 @@ const (
 	LabelSession     = Domain + "/session"
 	LabelIncarnation = Domain + "/incarnation"
 	LabelAgent       = Domain + "/agent"
+	LabelProtocol    = Domain + "/protocol" // how gc talks to the agent, if not by a terminal
 )
 
 // Annotations of a session's pod: the names as they are, which a label cannot
@@ -27,10 +28,21 @@ const (
 const (
 	AnnotationCity    = Domain + "/city-uid"
 	AnnotationSession = Domain + "/session-name"
+
+	AnnotationCityPath = Domain + "/city-path"  // GC_CITY_PATH of the agent
+	AnnotationEpoch    = Domain + "/epoch"      // GC_RUNTIME_EPOCH
+	AnnotationStarted  = Domain + "/session-id" // set once the session exists: its id
+	AnnotationStopped  = Domain + "/stopped"    // set once the session was ended for good
+	AnnotationStarter  = Domain + "/starter"    // the process that starts the session
+	AnnotationHost     = Domain + "/host"       // the machine of the city's controller
+	AnnotationNodeLoss = Domain + "/node-loss"  // what the agent's own settings say about a lost node
 )
 
 // Domain owns the names of labels and annotations that are ours.
 const Domain = "gascity.dev"
+
+// ProtocolACP is the Agent Client Protocol.
+const ProtocolACP = "acp"
 
 const (
 	program   = "gc"
@@ -45,16 +57,21 @@ type Session struct {
 	Name        string // the session's name
 	Incarnation string // random for each start; a label's value
 	Agent       string // the agent's name, any text; may be empty
+	Protocol    string // ProtocolACP; "" for a terminal
 }
 
 // Pod returns the name of a session's pod. It depends only on the city and the
 // session's name, so that creating the pod is the lock of the session.
 func Pod(city, session string) string {
 	hash := digest(city, session)[:10]
-	if slug := Slug(session, maxSlug); slug != "" {
-		return program + "-" + slug + "-" + hash
+	slug := Slug(session, maxSlug)
+	if slug == "" {
+		return program + "-" + hash
 	}
-	return program + "-" + hash
+	if !strings.HasPrefix(slug, program+"-") { // as the names of a city's sessions have
+		slug = program + "-" + slug
+	}
+	return slug + "-" + hash
 }
 
 // Labels returns the labels of a session's pod.
@@ -65,6 +82,9 @@ func (s Session) Labels() map[string]string {
 	labels[LabelIncarnation] = s.Incarnation
 	if agent := Slug(s.Agent, maxLabel); agent != "" {
 		labels[LabelAgent] = agent
+	}
+	if s.Protocol != "" {
+		labels[LabelProtocol] = s.Protocol
 	}
 	return labels
 }

@@ -5,7 +5,6 @@ package pods
 import (
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +20,7 @@ import (
 	"gascity.dev/gc/runtime/k8s/internal/names"
 	"gascity.dev/gc/runtime/k8s/internal/podspec"
 	"gascity.dev/gc/runtime/k8s/internal/podstate"
-	"gascity.dev/gc/runtime/k8s/internal/settings"
+	"gascity.dev/gc/runtime/k8s/settings"
 )
 
 const (
@@ -40,23 +39,13 @@ esac
 // TestNode runs pods on a real node, in a namespace with Pod Security
 // "restricted".
 func TestNode(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Minute) // with the first build, until Stop
-	t.Cleanup(cancel)
-	n, err := k8snode.Start(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	n, ctx := k8snode.Run(t, 30*time.Minute) // with the first build
 	p := prepare(ctx, t, n)
 
 	t.Run("Exits", func(t *testing.T) {
 		created := create(ctx, t, p, "exits", nil, "sh", "-c", `test "$PWD" = /workspace && echo x >"$HOME/f" && echo x >/tmp/f && test "$(id -u)" = 1000 && exit 7`)
 		ended := await(ctx, t, p, created.Name, ended)
-		if e := podstate.Exit(ended); e.Text() != "exit status 7" || !podstate.AgentFailed(ended) {
+		if e := podstate.Exit(ended); e.Text() != "exit status 7" || e.Disrupted {
 			t.Errorf("%s", e.Text())
 		}
 		again := create(ctx, t, p, "exits", nil, "true") // in place of the one that has ended
@@ -69,7 +58,7 @@ func TestNode(t *testing.T) {
 			s.Requests["memory"], s.Limits["memory"] = "16Mi", "32Mi"
 		}, "tail", "/dev/zero")
 		pod := await(ctx, t, p, created.Name, ended)
-		if e := podstate.Exit(pod); e.Reason != podstate.OOMKilled || !podstate.AgentFailed(pod) {
+		if e := podstate.Exit(pod); e.Reason != podstate.OOMKilled || e.Disrupted {
 			t.Errorf("%s", e.Text())
 		}
 	})
@@ -128,17 +117,7 @@ func prepare(ctx context.Context, t *testing.T, n *k8snode.Node) *Pods {
 	if err := n.Import(ctx, box); err != nil {
 		t.Fatal(err)
 	}
-	type object = map[string]any
-	err = n.Call(ctx, http.MethodPost, "/api/v1/namespaces", object{
-		"apiVersion": "v1", "kind": "Namespace",
-		"metadata": object{"name": namespace, "labels": object{"pod-security.kubernetes.io/enforce": "restricted"}},
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	type account struct{ Metadata struct{ Name string } }
-	err = k8snode.Watch(ctx, n, "/api/v1/namespaces/"+namespace+"/serviceaccounts", func(_ string, a account) bool { return a.Metadata.Name == "default" })
-	if err != nil {
+	if err := n.Namespace(ctx, namespace, k8snode.Restricted); err != nil {
 		t.Fatal(err)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", n.Kubeconfig)

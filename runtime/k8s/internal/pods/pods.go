@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
@@ -34,7 +35,19 @@ const defaultStale = 30 * time.Second
 type Options struct {
 	Namespace string
 	City      string        // the city's UID: only its pods are seen
+	Protocol  string        // and of these only the pods of this protocol
 	Stale     time.Duration // how long answers hold after the watch broke; 0 = 30 s
+
+	// Replaced reports whether Create replaces a pod at once although something may still run
+	// in it. May be nil.
+	Replaced func(*corev1.Pod) bool
+
+	// Over reports whether the session of a running pod has ended: Create waits a moment
+	// for the end of that pod and replaces it. May be nil.
+	Over func(*corev1.Pod) bool
+
+	// Back is called when the pods are watched again after a while without. May be nil.
+	Back func()
 }
 
 // Pods are the session pods of one city. Safe for concurrent use.
@@ -53,16 +66,20 @@ func New(client kubernetes.Interface, o Options) (*Pods, error) {
 	if o.Stale == 0 {
 		o.Stale = defaultStale
 	}
-	p := &Pods{o: o, client: client.CoreV1().Pods(o.Namespace), health: newHealth(), changed: make(chan struct{})}
-	selector := labels.SelectorFromSet(names.CitySelector(o.City)).String()
+	p := &Pods{o: o, client: client.CoreV1().Pods(o.Namespace), changed: make(chan struct{})}
+	p.health = newHealth(p.announce, o.Back)
+	selector, err := o.selector()
+	if err != nil {
+		return nil, err
+	}
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, lo metav1.ListOptions) (apiruntime.Object, error) {
 			lo.LabelSelector = selector
-			return p.client.List(ctx, lo)
+			return persist(ctx, p.health, func() (apiruntime.Object, error) { return p.client.List(ctx, lo) })
 		},
 		WatchFuncWithContext: func(ctx context.Context, lo metav1.ListOptions) (watch.Interface, error) {
 			lo.LabelSelector = selector
-			w, err := p.client.Watch(ctx, lo)
+			w, err := persist(ctx, p.health, func() (watch.Interface, error) { return p.client.Watch(ctx, lo) })
 			if err != nil {
 				return nil, err
 			}
@@ -74,7 +91,7 @@ func New(client kubernetes.Interface, o Options) (*Pods, error) {
 		return nil, err
 	}
 	// The default handler writes to standard error, and sleeps for all informers.
-	err := p.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { p.health.failed(err) })
+	err = p.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { p.health.failed(err) })
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +101,19 @@ func New(client kubernetes.Interface, o Options) (*Pods, error) {
 		DeleteFunc: func(any) { p.announce() },
 	})
 	return p, err
+}
+
+// selector selects the pods.
+func (o Options) selector() (string, error) {
+	op, values := selection.DoesNotExist, []string(nil)
+	if o.Protocol != "" {
+		op, values = selection.Equals, []string{o.Protocol}
+	}
+	protocol, err := labels.NewRequirement(names.LabelProtocol, op, values)
+	if err != nil {
+		return "", err
+	}
+	return labels.SelectorFromSet(names.CitySelector(o.City)).Add(*protocol).String(), nil
 }
 
 // slim drops what nobody here reads and is a third of a pod.
@@ -104,7 +134,9 @@ func (p *Pods) announce() {
 	p.changed = make(chan struct{})
 }
 
-func (p *Pods) change() <-chan struct{} {
+// Change returns a channel that is closed at the next change of a pod. Ask for it before
+// what it is about.
+func (p *Pods) Change() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.changed
@@ -112,13 +144,20 @@ func (p *Pods) change() <-chan struct{} {
 
 // tell returns an ErrBackendUnreachable if the watch cannot answer.
 func (p *Pods) tell() error {
-	if !p.informer.HasSynced() {
+	if !p.informer.HasSynced() || !p.health.began() {
 		return p.health.why(fmt.Errorf("%w: the pods of namespace %s are not known yet", runtime.ErrBackendUnreachable, p.o.Namespace))
 	}
 	if away := p.health.away(); away >= p.o.Stale {
 		return p.health.why(fmt.Errorf("%w: no news of pods for %d s", runtime.ErrBackendUnreachable, int(away.Seconds())))
 	}
 	return nil
+}
+
+// Again returns when the API server was last back after a loss; zero if it never was lost.
+func (p *Pods) Again() time.Time {
+	p.health.mu.Lock()
+	defer p.health.mu.Unlock()
+	return p.health.again
 }
 
 // Get returns a pod by its name, nil if there is none, without a request. The
@@ -148,19 +187,19 @@ func (p *Pods) List() ([]*corev1.Pod, error) {
 }
 
 // Await waits until done returns true for a pod, nil if there is none, and
-// returns the pod. It asks again at each change and while the watch is broken
-// waits for it.
+// returns the pod. It asks again at each change. While the watch is broken it waits, unless
+// the cluster forbids it.
 func (p *Pods) Await(ctx context.Context, name string, done func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	for {
-		change := p.change() // before Get, so that no change is missed
+		change := p.Change() // before Get, so that no change is missed
 		pod, err := p.Get(name)
 		if err == nil && done(pod) {
 			return pod, nil
 		}
-		if err != nil && !errors.Is(err, runtime.ErrBackendUnreachable) {
+		if err != nil && (!errors.Is(err, runtime.ErrBackendUnreachable) || p.health.forbidden()) {
 			return nil, err
 		}
-		// A watch that is back without a change announces nothing.
+		// Nothing is announced when the last news become too old.
 		var again <-chan time.Time
 		if err != nil {
 			again = time.After(time.Second)
@@ -184,6 +223,9 @@ func (p *Pods) Create(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
 			return nil, err
 		}
 		created, err = p.client.Create(ctx, pod, metav1.CreateOptions{})
+	}
+	if r := refused(err); r != nil {
+		return nil, fmt.Errorf("create pod %s: %w", pod.Name, r)
 	}
 	if err != nil {
 		return nil, failure("create", pod.Name, err)
@@ -211,11 +253,26 @@ func (p *Pods) removeEnded(ctx context.Context, name string) error {
 	if err != nil {
 		return failure("get", name, err)
 	}
-	if podstate.Running(pod) {
+	switch {
+	case !podstate.Running(pod), p.o.Replaced != nil && p.o.Replaced(pod):
+		return p.Delete(ctx, pod, 0)
+	case p.o.Over == nil || !p.o.Over(pod):
 		return runtime.ErrSessionExists
 	}
-	return p.Delete(ctx, pod, 0)
+	limited, cancel := context.WithTimeout(ctx, overLimit)
+	defer cancel()
+	_, _ = p.Await(limited, name, func(seen *corev1.Pod) bool { // then its container is asked to end
+		return seen == nil || seen.UID != pod.UID || !podstate.Running(seen)
+	})
+	return p.Delete(ctx, pod, overGrace)
 }
+
+// Times of a pod whose session has ended: for its messages to be taken, and then for its
+// first process.
+const (
+	overLimit = 5 * time.Second
+	overGrace = 2 * time.Second
+)
 
 // Delete deletes this very pod, not a later one of its name, and waits until it
 // is gone. Its processes get grace between TERM and KILL. nil if it is gone.
@@ -225,6 +282,11 @@ func (p *Pods) Delete(ctx context.Context, pod *corev1.Pod, grace time.Duration)
 	}
 	_, err := p.Await(ctx, pod.Name, func(seen *corev1.Pod) bool { return seen == nil || seen.UID != pod.UID })
 	return err
+}
+
+// DeleteLater is Delete without the wait for the end.
+func (p *Pods) DeleteLater(ctx context.Context, pod *corev1.Pod, grace time.Duration) error {
+	return p.request(ctx, pod, grace)
 }
 
 // request asks for the deletion of a pod.

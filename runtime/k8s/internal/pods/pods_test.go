@@ -32,6 +32,8 @@ type cluster struct {
 	*fake.Clientset
 	uids    atomic.Int64
 	down    atomic.Bool // no requests of the watch succeed
+	back    atomic.Int64
+	denied  atomic.Bool // watches are forbidden
 	watches chan watch.Interface
 }
 
@@ -60,6 +62,9 @@ func newCluster() *cluster {
 		if c.down.Load() {
 			return true, nil, errors.New("connection refused")
 		}
+		if c.denied.Load() {
+			return true, nil, apierrors.NewForbidden(podResource.GroupResource(), "", errors.New(`cannot watch resource "pods"`))
+		}
 		w, err := c.Tracker().Watch(podResource, a.GetNamespace())
 		if err == nil {
 			c.watches <- w
@@ -86,7 +91,7 @@ func pod(name string) *corev1.Pod {
 // start watches a cluster in a bubble of synctest.
 func start(t *testing.T, c *cluster) *Pods {
 	t.Helper()
-	p, err := New(c, Options{Namespace: "ns", City: "c1"})
+	p, err := New(c, Options{Namespace: "ns", City: "c1", Back: func() { c.back.Add(1) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,6 +201,54 @@ func TestABrokenWatchCannotTell(t *testing.T) {
 	})
 }
 
+// However long the API server was away, the pods are watched again soon after it is back,
+// and that is told.
+func TestTheWatchComesBackSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		p := start(t, c)
+		for _, away := range []time.Duration{time.Minute, 10 * time.Minute} {
+			c.lose()
+			time.Sleep(away)
+			c.down.Store(false)
+			before, at := c.back.Load(), time.Now()
+			if _, err := p.Await(t.Context(), "a", func(*corev1.Pod) bool { return true }); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(at); took > 10*time.Second || c.back.Load() != before+1 {
+				t.Errorf("after %v: back after %v, told %d times", away, took, c.back.Load()-before)
+			}
+		}
+	})
+}
+
+// A watch that is forbidden delays nobody, though the list is allowed; it is tried again.
+func TestForbiddenWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.denied.Store(true)
+		p, err := New(c, Options{Namespace: "ns", City: "c1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { p.Run(ctx); close(done) }()
+		defer func() { cancel(); <-done }()
+		at := time.Now()
+		_, err = p.Await(t.Context(), "a", func(*corev1.Pod) bool { return true })
+		if !errors.Is(err, runtime.ErrBackendUnreachable) || !strings.Contains(err.Error(), "cannot watch") || time.Since(at) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(at))
+		}
+		time.Sleep(5 * time.Minute)
+		c.denied.Store(false)
+		time.Sleep(2 * lastPause)
+		if _, err := p.Get("a"); err != nil {
+			t.Errorf("once it is allowed: %v", err)
+		}
+	})
+}
+
 // A pod that Get would not find is not left behind.
 func TestCreateWithoutAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -233,4 +286,31 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%v: %v", tt.err, err)
 		}
 	}
+}
+
+// The pod of a session that has ended gets a moment to end by itself, and is then replaced;
+// that of another stays.
+func TestCreateAfterTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		over := false
+		p := start(t, c)
+		p.o.Over = func(*corev1.Pod) bool { return over }
+		first, err := p.Create(t.Context(), pod("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Create(t.Context(), pod("a")); !errors.Is(err, runtime.ErrSessionExists) {
+			t.Errorf("while it runs: %v", err)
+		}
+		over = true
+		began := time.Now()
+		second, err := p.Create(t.Context(), pod("a"))
+		if err != nil || second.UID == first.UID {
+			t.Fatalf("%v, %v", second, err)
+		}
+		if took := time.Since(began); took < overLimit {
+			t.Errorf("replaced after %v", took)
+		}
+	})
 }

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"gascity.dev/gc/runtime/k8s/internal/names"
-	"gascity.dev/gc/runtime/k8s/internal/settings"
+	"gascity.dev/gc/runtime/k8s/settings"
 )
 
 // Container is the name of the agent's container; Installer is that of the
@@ -41,8 +41,8 @@ type Spec struct {
 	Session  names.Session
 	Settings settings.Settings // resolved and checked
 
-	// GCImage has gc at /usr/local/bin/gc, as `gc image build` makes it; "" = the
-	// agent's image has it.
+	// GCImage has gc at /usr/local/bin/gc, as `gc image build` makes it; "" = that of
+	// the settings.
 	GCImage string
 
 	Args    []string          // of gc in the pod: "pod-run", …
@@ -104,7 +104,7 @@ func Build(s Spec) (*corev1.Pod, error) {
 func installer(s Spec, requirements corev1.ResourceRequirements) corev1.Container {
 	return corev1.Container{
 		Name:                     Installer,
-		Image:                    cmp.Or(s.GCImage, s.Settings.Image),
+		Image:                    cmp.Or(s.GCImage, s.Settings.GCImage, s.Settings.Image),
 		ImagePullPolicy:          corev1.PullPolicy(s.Settings.ImagePullPolicy),
 		Command:                  []string{inImage, "pod-install", Program},
 		Resources:                requirements,

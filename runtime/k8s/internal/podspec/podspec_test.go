@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"gascity.dev/gc/runtime/k8s/internal/names"
-	"gascity.dev/gc/runtime/k8s/internal/settings"
+	"gascity.dev/gc/runtime/k8s/settings"
 )
 
 func spec() Spec {

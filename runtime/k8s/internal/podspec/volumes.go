@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"gascity.dev/gc/runtime/k8s/internal/settings"
+	"gascity.dev/gc/runtime/k8s/settings"
 )
 
 // The names of a pod's volumes.

@@ -4,13 +4,16 @@ package podstate
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 
 	"gascity.dev/gc/internal/outcome"
+	"gascity.dev/gc/runtime/k8s/internal/names"
 	"gascity.dev/gc/runtime/k8s/internal/podspec"
 )
 
@@ -21,10 +24,22 @@ const (
 )
 
 // Exit returns how a pod's agent ended; nil while it may run. The reason is one of
-// package outcome or the cluster's word.
+// package outcome or the cluster's word, with its message if it has one.
 func Exit(pod *corev1.Pod) *outcome.Exit {
+	e := exit(pod)
+	switch {
+	case e == nil:
+	case disruption(pod) != "":
+		e.Reason, e.Disrupted = disruption(pod), true
+	case e.Reason == outcome.Stopped || e.Reason == outcome.Unknown:
+		e.Disrupted = true
+	}
+	return e
+}
+
+func exit(pod *corev1.Pod) *outcome.Exit {
 	if ended := terminated(pod.Status.ContainerStatuses, podspec.Container); ended != nil {
-		return exit(pod, ended)
+		return agentExit(pod, ended)
 	}
 	if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
 		return nil
@@ -35,13 +50,10 @@ func Exit(pod *corev1.Pod) *outcome.Exit {
 		e.Reason = fmt.Sprintf("%s: %s (exit status %d)", podspec.Installer, install.Reason, install.ExitCode)
 		e.Time = install.FinishedAt.Time
 	}
-	if pod.Status.Reason != "" {
-		e.Reason = pod.Status.Reason
-	}
 	return e
 }
 
-func exit(pod *corev1.Pod, ended *corev1.ContainerStateTerminated) *outcome.Exit {
+func agentExit(pod *corev1.Pod, ended *corev1.ContainerStateTerminated) *outcome.Exit {
 	e := &outcome.Exit{Code: int(ended.ExitCode), Reason: outcome.Exited, Time: ended.FinishedAt.Time}
 	if n := e.Code - 128; n > 0 && n < 65 {
 		e.Signal, e.Reason = unix.SignalName(unix.Signal(n)), outcome.Killed
@@ -53,14 +65,30 @@ func exit(pod *corev1.Pod, ended *corev1.ContainerStateTerminated) *outcome.Exit
 	default:
 		e.Reason = ended.Reason
 	}
-	switch {
-	case pod.Status.Reason != "":
-		e.Reason = pod.Status.Reason
-	case pod.DeletionTimestamp != nil && e.Reason == outcome.Killed:
+	if pod.DeletionTimestamp != nil && e.Reason == outcome.Killed {
 		e.Reason = outcome.Stopped
 	}
 	return e
 }
+
+// disruption returns why the cluster ended the pod, or began to; "" if it did not. The
+// agent did not fail by an eviction, a drain, a lost node or a preemption.
+func disruption(pod *corev1.Pod) string {
+	if pod.Status.Reason != "" {
+		message, _ := strings.CutSuffix(strings.TrimSpace(oneLine(pod.Status.Message)), ".")
+		if message == "" || len(message) > maxMessage {
+			return pod.Status.Reason
+		}
+		return pod.Status.Reason + ": " + message
+	}
+	if c := condition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
+		return c.Reason
+	}
+	return ""
+}
+
+// maxMessage bounds the message in a reason, in bytes.
+const maxMessage = 200
 
 func terminated(statuses []corev1.ContainerStatus, name string) *corev1.ContainerStateTerminated {
 	if s := find(statuses, name); s != nil {
@@ -76,22 +104,6 @@ func find(statuses []corev1.ContainerStatus, name string) *corev1.ContainerStatu
 	return nil
 }
 
-// AgentFailed reports whether an ended pod's agent is the cause: it exited or
-// used too much memory. An eviction, a drain or a lost node is not its failure.
-func AgentFailed(pod *corev1.Pod) bool {
-	e := Exit(pod)
-	if e == nil || e.Code == 0 || disrupted(pod) {
-		return false
-	}
-	return slices.Contains([]string{outcome.Exited, outcome.Killed, outcome.NotFound, OOMKilled}, e.Reason)
-}
-
-// disrupted reports whether the cluster ended the pod, or began to.
-func disrupted(pod *corev1.Pod) bool {
-	c := condition(pod, corev1.DisruptionTarget)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
-
 // Lost reports whether the pod's node does not answer: nobody knows whether the
 // agent runs. The node controller then marks the pod as not ready and leaves
 // the statuses of its containers.
@@ -101,9 +113,15 @@ func Lost(pod *corev1.Pod) bool {
 		agent != nil && agent.State.Running != nil && agent.Ready
 }
 
-// Running reports whether the session exists: its pod is there and its agent
-// has not ended. A pod that is starting or being deleted is running.
-func Running(pod *corev1.Pod) bool { return Exit(pod) == nil }
+// Running reports whether the session exists: its pod is there, its agent has not
+// ended and nobody ended it for good. A pod that is starting or being deleted is running.
+func Running(pod *corev1.Pod) bool { return Exit(pod) == nil && !Stopped(pod) }
+
+// Started reports whether the pod's session was made.
+func Started(pod *corev1.Pod) bool { return pod.Annotations[names.AnnotationStarted] != "" }
+
+// Stopped reports whether the pod's session was ended for good; the pod will be gone soon.
+func Stopped(pod *corev1.Pod) bool { return pod.Annotations[names.AnnotationStopped] != "" }
 
 // hopeless are the reasons of a container that does not start, where waiting does
 // not help, or not soon.
@@ -128,6 +146,19 @@ func (t *Trouble) Error() string {
 	return "the pod does not start: " + t.Reason + ": " + oneLine(t.Message)
 }
 
+// Hint is the next step; "" if none is known.
+func (t *Trouble) Hint() string {
+	switch t.Reason {
+	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "InspectFailed", "ErrImageNeverPull", "ImageInspectError":
+		return "check image, gc_image and image_pull_secrets in [session.k8s]"
+	case "CreateContainerConfigError", "Failed", "FailedMount":
+		return "check env_from_secret and secret_mounts: the secrets and their keys must exist in the namespace"
+	case corev1.PodReasonUnschedulable:
+		return "check requests, node_selector, tolerations and workspace.claim in [session.k8s], or add a node"
+	}
+	return ""
+}
+
 // StartTrouble returns what keeps a pod from running; nil if nothing is known.
 func StartTrouble(pod *corev1.Pod) *Trouble {
 	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -140,6 +171,33 @@ func StartTrouble(pod *corev1.Pod) *Trouble {
 	}
 	return nil
 }
+
+// EventTrouble returns what a warning about a pod says of its start: nil for what may pass by
+// itself. The kubelet's words are "Failed to pull image …", and "Error: …" of a container
+// that it could not create or start.
+func EventTrouble(e *corev1.Event) *Trouble {
+	t := &Trouble{Reason: e.Reason, Message: e.Message}
+	text, failed := strings.CutPrefix(e.Message, "Error: ")
+	switch {
+	case e.Type != corev1.EventTypeWarning:
+		return nil
+	case e.Reason == "Failed" && strings.HasPrefix(e.Message, "Failed to pull image"):
+		t.Reason = "ErrImagePull"
+	case e.Reason == "Failed" && failed && slices.Contains(hopeless, text):
+		t.Reason, t.Message = text, ""
+	case e.Reason == "Failed" && failed:
+		t.Message = text
+	case e.Reason == "ErrImageNeverPull", e.Reason == "InspectFailed":
+	case e.Reason == "FailedMount" && lacking.MatchString(e.Message):
+	default:
+		return nil
+	}
+	return t
+}
+
+// lacking is said of a volume whose secret or config map, or a key in it, does not exist.
+// Other volumes may be mounted later.
+var lacking = regexp.MustCompile(`(secret|configmap) "[^"]*" not found|references non-existent (secret|config) key`)
 
 func condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {

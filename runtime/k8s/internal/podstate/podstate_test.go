@@ -39,27 +39,31 @@ func drained(p *corev1.Pod) {
 
 func TestExit(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		pod    *corev1.Pod
-		want   string // "" = it may run
-		failed bool   // by itself
+		name      string
+		pod       *corev1.Pod
+		want      string // "" = it may run
+		disrupted bool   // by the cluster, not by itself
 	}{
 		{"pending", &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}, "", false},
 		{"running", &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}, "", false},
 		{"unknown phase", &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodUnknown}}, "", false},
 		{"nothing known", &corev1.Pod{}, "", false},
 		{"done", ended(0, "Completed"), "exit status 0", false},
-		{"failed", ended(7, "Error"), "exit status 7", true},
-		{"its container ended, a side container runs", with(ended(7, "Error"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), "exit status 7", true},
-		{"killed", ended(137, "Error"), "SIGKILL (killed)", true},
-		{"exit status above all signals", ended(255, "Error"), "exit status 255", true},
-		{"stopped by us", with(ended(143, "Error"), deleted), "SIGTERM (stopped)", false},
-		{"exited while it was stopped", with(ended(1, "Error"), deleted), "exit status 1", true},
-		{"out of memory", ended(137, "OOMKilled"), "SIGKILL (OOMKilled)", true},
-		{"evicted", with(ended(137, "Error"), evicted), "SIGKILL (Evicted)", false},
-		{"evicted before its start", with(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}, evicted), "exit status unknown (Evicted)", false},
-		{"drained", with(ended(143, "Error"), drained), "SIGTERM (killed)", false},
-		{"forgotten", ended(137, "ContainerStatusUnknown"), "exit status unknown (unknown)", false},
+		{"failed", ended(7, "Error"), "exit status 7", false},
+		{"its container ended, a side container runs", with(ended(7, "Error"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), "exit status 7", false},
+		{"killed", ended(137, "Error"), "SIGKILL (killed)", false},
+		{"exit status above all signals", ended(255, "Error"), "exit status 255", false},
+		{"stopped by us", with(ended(143, "Error"), deleted), "SIGTERM (stopped)", true},
+		{"exited while it was stopped", with(ended(1, "Error"), deleted), "exit status 1", false},
+		{"out of memory", ended(137, "OOMKilled"), "SIGKILL (OOMKilled)", false},
+		{"evicted", with(ended(137, "Error"), evicted), "SIGKILL (Evicted)", true},
+		{"evicted, with a message", with(ended(137, "Error"), func(p *corev1.Pod) {
+			evicted(p)
+			p.Status.Message = "Usage of EmptyDir volume \"workspace\" exceeds\nthe limit \"1Mi\". "
+		}), `SIGKILL (Evicted: Usage of EmptyDir volume "workspace" exceeds the limit "1Mi")`, true},
+		{"evicted before its start", with(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}, evicted), "exit status unknown (Evicted)", true},
+		{"drained", with(ended(143, "Error"), drained), "SIGTERM (EvictionByEvictionAPI)", true},
+		{"forgotten", ended(137, "ContainerStatusUnknown"), "exit status unknown (unknown)", true},
 		{"not installed", &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, InitContainerStatuses: []corev1.ContainerStatus{
 			{Name: "install-gc", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}},
 		}}}, "exit status unknown (install-gc: Error (exit status 1))", false},
@@ -76,8 +80,8 @@ func TestExit(t *testing.T) {
 			if Running(tt.pod) != (tt.want == "") {
 				t.Errorf("running: %t", Running(tt.pod))
 			}
-			if AgentFailed(tt.pod) != tt.failed {
-				t.Errorf("the agent failed: %t, want %t", AgentFailed(tt.pod), tt.failed)
+			if got != nil && got.Disrupted != tt.disrupted {
+				t.Errorf("disrupted: %t, want %t", got.Disrupted, tt.disrupted)
 			}
 		})
 	}
@@ -117,6 +121,28 @@ func TestStartTrouble(t *testing.T) {
 	}
 	if got := StartTrouble(waiting("ErrImagePull", "")); !got.Since.IsZero() {
 		t.Errorf("a missing image is trouble since %v", got.Since)
+	}
+}
+
+func TestEventTrouble(t *testing.T) {
+	for _, tt := range []struct{ kind, reason, message, want string }{
+		{"Warning", "Failed", `Failed to pull image "x": rpc error: no such host`, `ErrImagePull: Failed to pull image "x": rpc error: no such host`},
+		{"Warning", "Failed", "Error: ErrImagePull", "ErrImagePull"},
+		{"Warning", "Failed", `Error: secret "s" not found`, `Failed: secret "s" not found`},
+		{"Warning", "InspectFailed", `Failed to apply default image tag "No Image"`, `InspectFailed: Failed to apply default image tag "No Image"`},
+		{"Warning", "ErrImageNeverPull", `Container image "x" is not present`, `ErrImageNeverPull: Container image "x" is not present`},
+		{"Warning", "FailedMount", `MountVolume.SetUp failed for volume "s" : secret "s" not found`, `FailedMount: MountVolume.SetUp failed for volume "s" : secret "s" not found`},
+		{"Warning", "FailedMount", `MountVolume.SetUp failed for volume "s" : references non-existent secret key: k`, `FailedMount: MountVolume.SetUp failed for volume "s" : references non-existent secret key: k`},
+		{"Warning", "FailedMount", `MountVolume.SetUp failed for volume "v" : driver name csi.x not found in the list of registered CSI drivers`, ""},
+		{"Warning", "FailedMount", "failed to sync configmap cache: timed out waiting for the condition", ""},
+		{"Warning", "FailedScheduling", "0/1 nodes are available", ""},
+		{"Warning", "FailedCreatePodSandBox", "network is not ready", ""},
+		{"Normal", "Failed", "Error: ErrImagePull", ""},
+	} {
+		got := EventTrouble(&corev1.Event{Type: tt.kind, Reason: tt.reason, Message: tt.message})
+		if got == nil && tt.want != "" || got != nil && got.Error() != "the pod does not start: "+tt.want {
+			t.Errorf("%s %q: %v, want %q", tt.reason, tt.message, got, tt.want)
+		}
 	}
 }
 

@@ -1,0 +1,139 @@
+package ofmux
+
+import (
+	"context"
+	"errors"
+
+	"gascity.dev/gc/internal/fleet"
+	"gascity.dev/gc/internal/screens"
+	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/vt"
+)
+
+// Screens implements [fleet.Fleet].
+func (m *Mux) Screens(context.Context) (screens.Viewer, error) { return m.hub.View(), nil }
+
+// source has the screens of the sessions: the server says when one changes.
+type source struct{ m *Mux }
+
+func (s source) Next(ctx context.Context, id string, after screens.Mark, _ float64) (*screens.Screen, error) {
+	c, err := s.m.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	screen, err := s.next(ctx, c, id, after)
+	if errors.Is(err, api.ErrUnreachable) && ctx.Err() == nil {
+		s.m.forget(c)
+	}
+	return screen, err
+}
+
+func (s source) next(ctx context.Context, c *client.Client, id string, after screens.Mark) (*screens.Screen, error) {
+	for {
+		if after.State == screens.Running {
+			if err := changed(ctx, c, id, after.Revision); err != nil {
+				return nil, err
+			}
+		}
+		screen, err := look(ctx, c, id)
+		if err != nil || screen.Mark() != after {
+			return screen, err
+		}
+		if after.State != screens.Running { // it has ended: another one of its name may begin
+			if err := begun(ctx, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// changed waits until a session shows something else, or has ended.
+func changed(ctx context.Context, c *client.Client, id string, revision uint64) error {
+	_, err := c.Wait(ctx, id, api.WaitRequest{Conditions: []api.Condition{{Changed: &revision}, {Exit: true}}})
+	if errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrExited) {
+		return nil
+	}
+	return err
+}
+
+// begun waits for an event of the server.
+func begun(ctx context.Context, c *client.Client) error {
+	stream, err := c.Events(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	_, err = stream.Next()
+	return err
+}
+
+// look returns what a session shows.
+func look(ctx context.Context, c *client.Client, id string) (*screens.Screen, error) {
+	p, err := c.Peek(ctx, api.PeekRequest{Name: id, Screen: true, Format: api.FormatJSON})
+	switch {
+	case errors.Is(err, api.ErrNotFound):
+		return &screens.Screen{State: screens.Gone}, nil
+	case err != nil:
+		return nil, err
+	case p.Screen == nil:
+		return &screens.Screen{State: screens.Unknown, Why: "the screen was lost", Incarnation: p.ID}, nil
+	}
+	s := p.Screen
+	state := screens.Running
+	if p.State != "" && p.State != api.StateRunning {
+		state = screens.Exited
+	}
+	return &screens.Screen{
+		State: state, Incarnation: p.ID, Revision: p.Revision, Cols: s.Cols, Rows: s.Rows, Title: s.Title,
+		Cursor: s.Cursor, Reverse: s.Modes.ReverseVideo, Lines: s.Lines,
+	}, nil
+}
+
+// maxHistory is how many rows of a history are read at most.
+const maxHistory = 2000
+
+// History implements [fleet.Fleet]. Rows count from 1 with the oldest of the newest 2000.
+func (m *Mux) History(ctx context.Context, id string, p fleet.Page) (fleet.History, error) {
+	c, err := m.client(ctx)
+	if err != nil {
+		return fleet.History{}, err
+	}
+	info, err := c.Get(ctx, id)
+	if err != nil {
+		return fleet.History{}, wrong(err)
+	}
+	peek, err := c.Peek(ctx, api.PeekRequest{Name: id, Lines: maxHistory, Format: api.FormatANSI})
+	if err != nil {
+		return fleet.History{}, wrong(err)
+	}
+	lines, err := rows(peek.Text, info.Size.Cols)
+	if err != nil {
+		return fleet.History{}, err
+	}
+	h := fleet.PageOf(lines, p)
+	h.Cols, h.Lost = info.Size.Cols, peek.HistoryLost
+	return h, nil
+}
+
+// rows reads rows with colours as an emulator does.
+func rows(text string, cols int) ([]vt.Line, error) {
+	t, err := vt.New(vt.Options{Cols: max(cols, 2), Rows: maxHistory})
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for i := range len(text) {
+		if text[i] == '\n' {
+			n++
+		}
+	}
+	if _, err := t.Write([]byte("\x1b[20h")); err != nil { // LNM: a line feed also returns
+		return nil, err
+	}
+	if _, err := t.Write([]byte(text)); err != nil {
+		return nil, err
+	}
+	lines := t.Screen().Lines
+	return lines[:min(max(n, t.Cursor().Row+1), len(lines))], nil
+}

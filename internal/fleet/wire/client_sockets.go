@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/coder/websocket"
+
+	"gascity.dev/gc/internal/fleet"
+	"gascity.dev/gc/internal/screens"
+)
+
+// socket opens a WebSocket.
+func (c *Client) socket(ctx context.Context, path string, q url.Values) (*websocket.Conn, error) {
+	ws, resp, err := websocket.Dial(ctx, address(path, q), &websocket.DialOptions{HTTPClient: c.http, CompressionMode: websocket.CompressionDisabled})
+	switch {
+	case err == nil:
+		ws.SetReadLimit(maxMessage)
+		return ws, nil
+	case resp != nil && resp.Body != nil && resp.StatusCode != http.StatusSwitchingProtocols:
+		return nil, replyError(resp)
+	}
+	return nil, away(ctx, err)
+}
+
+// viewer is a viewer over a WebSocket.
+type viewer struct {
+	ws     *websocket.Conn
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+}
+
+// Screens implements [fleet.Fleet].
+func (c *Client) Screens(ctx context.Context) (screens.Viewer, error) {
+	ws, err := c.socket(ctx, "/screens", nil)
+	if err != nil {
+		return nil, err
+	}
+	v := &viewer{ws: ws}
+	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return v, nil
+}
+
+func (v *viewer) Look(looks []screens.Look) error {
+	b, err := json.Marshal(looksBody{looks})
+	if err != nil {
+		return err
+	}
+	return v.ws.Write(v.ctx, websocket.MessageText, b)
+}
+
+func (v *viewer) Next() (u screens.Update, err error) {
+	_, b, err := v.ws.Read(v.ctx)
+	if err != nil {
+		if v.ctx.Err() != nil {
+			return u, screens.ErrClosed
+		}
+		return u, away(v.ctx, err)
+	}
+	return u, json.Unmarshal(b, &u)
+}
+
+func (v *viewer) Close() error {
+	v.cancel()
+	_ = v.ws.CloseNow() // the server sees it
+	return nil
+}
+
+// terminal is an attached terminal over a WebSocket.
+type terminal struct {
+	ws     *websocket.Conn
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	rest   io.Reader // of the message that is being read
+}
+
+// Attach implements [fleet.Fleet].
+func (c *Client) Attach(ctx context.Context, id string, o fleet.AttachOptions) (fleet.Terminal, error) {
+	q := url.Values{"cols": {strconv.Itoa(o.Cols)}, "rows": {strconv.Itoa(o.Rows)}}
+	if o.ReadOnly {
+		q.Set("readonly", "true")
+	}
+	ws, err := c.socket(ctx, agentPath(id, "/attach"), q)
+	if err != nil {
+		return nil, err
+	}
+	t := &terminal{ws: ws}
+	t.ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return t, nil
+}
+
+func (t *terminal) Read(p []byte) (int, error) {
+	for {
+		if t.rest != nil {
+			n, err := t.rest.Read(p)
+			if err == io.EOF {
+				t.rest, err = nil, nil
+			}
+			if n > 0 || err != nil {
+				return n, err
+			}
+			continue
+		}
+		_, r, err := t.ws.Reader(t.ctx)
+		if err != nil {
+			if websocket.CloseStatus(err) == websocket.StatusNormalClosure || t.ctx.Err() != nil {
+				return 0, io.EOF
+			}
+			return 0, away(t.ctx, err)
+		}
+		t.rest = r
+	}
+}
+
+func (t *terminal) Write(p []byte) (int, error) {
+	for at := 0; at < len(p); {
+		n := min(len(p)-at, maxBody/2)
+		if err := t.ws.Write(t.ctx, websocket.MessageBinary, p[at:at+n]); err != nil {
+			return at, away(t.ctx, err)
+		}
+		at += n
+	}
+	return len(p), nil
+}
+
+func (t *terminal) Resize(cols, rows int) error {
+	b, err := json.Marshal(sizeBody{Type: "resize", Cols: cols, Rows: rows})
+	if err != nil {
+		return err
+	}
+	return t.ws.Write(t.ctx, websocket.MessageText, b)
+}
+
+func (t *terminal) Close() error {
+	t.cancel()
+	_ = t.ws.CloseNow() // the server sees it
+	return nil
+}

@@ -16,7 +16,7 @@ type PaintOptions struct {
 }
 
 // AppendPaint appends what shows the current state on a host terminal with
-// reset modes (AppendReset): screens, modes, cursor, rendition and title, so
+// reset modes (AppendModes): screens, modes, cursor, rendition and title, so
 // that further output has the same effect there as here. The host screen is
 // cleared first. If the host terminal is smaller, the part around the cursor is
 // shown; a wide character that does not fit is cut.
@@ -111,11 +111,7 @@ func (p *painter) hostCursor(s *screen, x, y int, pending bool, o PaintOptions) 
 		c = s.view(y).at(x - 1)
 		p.str("\b")
 	}
-	p.setRendition(c)
-	if c&cellContent == 0 {
-		p.str(" ")
-	}
-	p.b = appendContent(p.b, p.t, c)
+	p.character(c)
 }
 
 // clampRow is the host row that shows row y while the window contains row
@@ -143,12 +139,17 @@ func (p *painter) scrollOff(rows int) {
 	p.str("\x1b[H\x1b[2J")
 }
 
-// window writes the part of a screen that fits the host terminal, row by row,
-// without relying on wrapping.
+// window writes the part of a screen that fits the host terminal, row by row. Rows that
+// continue do so on a host terminal of the same width, too.
 func (p *painter) window(s *screen, o PaintOptions, cursor int) {
 	top := windowTop(cursor, o, p.t)
-	for y := range min(o.Rows, p.t.rows) {
-		p.windowRow(s.view(top+y), y, o)
+	rows := min(o.Rows, p.t.rows)
+	for y := range rows {
+		r := s.view(top + y)
+		p.windowRow(r, y, o)
+		if y+1 < rows && p.continues(r, s.view(top+y+1), o) {
+			p.wrapOnHost(r, s.view(top+y+1), y)
+		}
 	}
 	p.rendition(rendition{})
 }
@@ -167,6 +168,56 @@ func (p *painter) windowRow(r *row, y int, o PaintOptions) {
 	full.flags &^= rowWrapped
 	p.prev = nil
 	p.row(&full, 0, n, false, true)
+}
+
+// continues reports whether r continues on next, and a host terminal wraps there: the
+// characters on both sides have the same width everywhere and do not join.
+func (p *painter) continues(r, next *row, o PaintOptions) bool {
+	if r.flags&rowWrapped == 0 || o.Cols != p.t.cols || o.Cols < 2 {
+		return false
+	}
+	last, first := r.at(p.t.lastColumn(r)), next.at(0)
+	text, below := appendContent(nil, p.t, last), appendContent(nil, p.t, first)
+	return sameEverywhere(text, last.isWide()) && sameEverywhere(below, first.isWide()) && !joinsText(text, below)
+}
+
+// wrapOnHost makes the host terminal wrap from its row y: it writes the last character of
+// r again, in its place, and then the first one of next. No other character is relied on,
+// because a host terminal may give it another width.
+func (p *painter) wrapOnHost(r, next *row, y int) {
+	x := p.t.lastColumn(r)
+	last, first := r.at(x), next.at(0)
+	p.csi("H", y+1, x+1)
+	if last.kind() != cellSpacer || !first.isWide() {
+		p.character(last)
+	}
+	p.character(first)
+}
+
+// lastColumn is where the last character of a full row begins.
+func (t *Terminal) lastColumn(r *row) int {
+	if r.at(t.cols - 1).isTail() {
+		return t.cols - 2
+	}
+	return t.cols - 1
+}
+
+// sameEverywhere reports whether a cell's text has its width under every policy.
+func sameEverywhere(text []byte, wide bool) bool {
+	width := 1
+	if wide {
+		width = 2
+	}
+	return len(text) == 0 || remakes(text, width, false) && remakes(text, width, true)
+}
+
+// character writes a cell; a blank one as a space.
+func (p *painter) character(c cell) {
+	p.setRendition(c)
+	if c&cellContent == 0 {
+		p.str(" ")
+	}
+	p.b = appendContent(p.b, p.t, c)
 }
 
 // hostModes sets the modes that differ from a reset terminal's, and the

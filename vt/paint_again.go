@@ -15,6 +15,10 @@ const resetHost = "\x1b[<99u\x1b[=0u" + // keyboard flags of the alternate scree
 	"\x1b[4l\x1b[20l\x1b[?69l\x1b[r\x1b[?5W\x1b[0*x" +
 	"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b[m\x1b]8;;\x1b\\\x1b[0\"q\x1b[?12l\x1b[0 q\x1b[?25h"
 
+// AppendModes appends what gives a host terminal the modes that AppendPaint starts from,
+// whatever it was set to. It leaves the alternate screen and moves the cursor.
+func AppendModes(dst []byte) []byte { return append(dst, resetHost...) }
+
 // AppendReset appends what resets everything that AppendPaint, later output or
 // the attach client (mode 2031) may have set on a host terminal, and leaves the
 // alternate screen. It is the last thing written on detach. The cursor ends up
@@ -37,12 +41,21 @@ func (p *painter) content(o PaintOptions) []byte {
 	}
 	p.str("\x1b[?2026h\x1b[?7h\x1b[4l\x1b(B\x0f\x1b[m\x1b]8;;\x1b\\")
 	top := windowTop(y, o, t)
+	wrapped := false
 	for row := range o.Rows {
-		p.rendition(rendition{})
-		p.csi("H", row+1, 1)
-		p.str("\x1b[2K")
-		if row < t.rows {
-			p.windowRow(s.view(top+row), row, o)
+		if !wrapped {
+			p.clearRow(row)
+		}
+		wrapped = false
+		if row >= t.rows {
+			continue
+		}
+		r := s.view(top + row)
+		p.windowRow(r, row, o)
+		if row+1 < min(o.Rows, t.rows) && p.continues(r, s.view(top+row+1), o) {
+			p.clearRow(row + 1) // before the wrap, which clearing it would undo
+			p.wrapOnHost(r, s.view(top+row+1), row)
+			wrapped = true
 		}
 	}
 	p.title(title)
@@ -56,4 +69,10 @@ func (p *painter) content(o PaintOptions) []byte {
 	p.csi("H", clampRow(y, y, o, t)+1, min(x, o.Cols-1)+1)
 	p.str("\x1b[?2026l")
 	return p.b
+}
+
+func (p *painter) clearRow(y int) {
+	p.rendition(rendition{})
+	p.csi("H", y+1, 1)
+	p.str("\x1b[2K")
 }

@@ -2,6 +2,7 @@ package vt_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,7 +28,8 @@ func TestPaintAgain(t *testing.T) {
 		more := onePolicy(drawInput(t, 20))
 		term.Write(more)
 		if cut := rapid.IntRange(0, len(more)).Draw(t, "cut"); view.Cols == o.Cols && view.Rows == o.Rows {
-			again.Write(more[:cut])
+			var filter vt.HostFilter // raw output reaches a host terminal through it
+			again.Write(filter.Filter(nil, more[:cut]))
 		}
 		fresh.Write(term.AppendPaint(nil, view))
 		view.Again = true
@@ -58,6 +60,29 @@ func TestPaintContent(t *testing.T) {
 		paint := term.AppendPaint(nil, view)
 		tooLong.Write(paint)
 		checkPainted(t, paint, fresh, tooLong)
+	})
+}
+
+// TestPaintKeepsSoftWraps: a line that wraps on the session's screen wraps on a host
+// terminal of the same width, after each kind of paint.
+func TestPaintKeepsSoftWraps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := vt.Options{Cols: rapid.IntRange(2, 20).Draw(t, "cols"), Rows: rapid.IntRange(2, 8).Draw(t, "rows")}
+		term := mustNewRapid(t, o)
+		line := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b c", "https://x.example/", "漢字", "é", "\x1b[31m", "\x1b[44m", "\x1b[m", "\r\n", " ", "\x1b[K"}), 0, 30)
+		term.Write([]byte(strings.Join(line.Draw(t, "text"), "")))
+		rows := o.Rows + rapid.IntRange(0, 2).Draw(t, "more rows")
+		host := mustNewRapid(t, vt.Options{Cols: o.Cols, Rows: rows})
+		for _, view := range []vt.PaintOptions{{}, {Again: true}, {Content: true}} {
+			view.Cols, view.Rows = o.Cols, rows
+			paint := term.AppendPaint(nil, view)
+			host.Write(paint)
+			text := vt.TextOptions{Join: true, ScreenOnly: true}
+			if want, got := strings.TrimRight(term.Text(text), "\n "), strings.TrimRight(host.Text(text), "\n "); got != want {
+				t.Fatalf("%+v: painted %q:\n%q, the session has\n%q", view, paint, got, want)
+			}
+			term.Write([]byte(strings.Join(line.Draw(t, "text"), "")))
+		}
 	})
 }
 

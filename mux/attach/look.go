@@ -66,13 +66,15 @@ func (l *hostLook) ask(t *hostTerminal) {
 	_, _ = t.w.Write(text) // the next paint reports a terminal that is gone
 }
 
-// begin asks a terminal, before anything is painted, what it is set to, and the questions.
+// begin asks a terminal, before anything is painted, what it is set to, and the questions,
+// and gives it the modes that a paint starts from.
 func (l *hostLook) begin(t *hostTerminal) {
 	if t.answers() {
 		t.mu.Lock()
 		t.written = true
 		t.mu.Unlock()
-		_, _ = t.w.Write([]byte(t.before.question())) // the first paint reports a terminal that is gone
+		begin := vt.AppendModes([]byte(t.before.question()))
+		_, _ = t.w.Write(begin) // the first paint reports a terminal that is gone
 	}
 	l.ask(t)
 }

@@ -141,10 +141,11 @@ func TestDetachLeavesNoTrace(t *testing.T) {
 	p := persontest.New(t)
 	p.Answer()
 	p.Resize(api.DefaultCols, api.DefaultRows)
-	setups := []string{"\x1b[!p\x1b]2;mine\a", "\x1b[?2004h\x1b[?1004h\x1b[4 q\x1b[=5u\x1b[?1h\x1b=\x1b]2;other\a"}
+	setups := []string{"\x1b[!p\x1b]2;mine\a", "\x1b[?2004h\x1b[?1004h\x1b[4 q\x1b[=5u\x1b[?1h\x1b=\x1b]2;other\a",
+		"\x1b[4h\x1b[?7l\x1b[?25l\x1b[20h"}
 	check := func(what, output string) {
 		t.Helper()
-		p.Write(setups[x.n%2])
+		p.Write(setups[x.n%len(setups)])
 		before := traceOf(p)
 		x.play(p, output, x.n%3 == 0)
 		if after := traceOf(p); after != before {

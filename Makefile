@@ -86,6 +86,7 @@ vet:
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./...
 	$(GO) vet -tags agents ./test/agents
+	$(GO) vet -tags suites ./test/suites
 	$(GO) vet -tags k8s ./cmd/gc/... ./internal/registry
 	$(GO) vet -tags k8s,e2e ./test
 	$(GO) vet -tags k8s,e2e ./internal/testenv/k8snode ./runtime/k8s/...
@@ -130,6 +131,10 @@ test: ## every test, packages with the race detector; no setup
 	else cgo=0 race=; echo 'no C compiler here: testing without the race detector' >&2; fi; \
 	set -ex; CGO_ENABLED=$$cgo GORACE=atexit_sleep_ms=0 $(GO) test $$race -timeout 10m $$packages; \
 	$(GO) test -timeout 10m ./cmd/gc; $(GO) test -tags k8s -timeout 10m ./runtime/k8s/...
+
+.PHONY: suites
+suites: ## public suites of terminals, with the table of docs/vt-differences.md (libvterm's and xterm.js's come from Debian, once)
+	$(GO) test -tags suites -count=1 -v ./test/suites
 
 .PHONY: test-race
 test-race: ## what test runs without the race detector, with it (minutes)

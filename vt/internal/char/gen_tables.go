@@ -102,6 +102,9 @@ func property(r rune) byte {
 	if r == 0xad {
 		width = 1 // soft hyphen: shown, as every terminal does
 	}
+	if c == prepend && width == 0 {
+		width = 1 // the signs of Arabic numbers and the like are shown, as the C library says
+	}
 	p := byte(width) | byte(c)<<3
 	if width == 1 && displaywidth.String(string(r)+"\ufe0f") == 2 && emojiBase(r, c) {
 		p |= 4

@@ -102,12 +102,14 @@ imports:
 	$(GO) test -count=1 .
 
 .PHONY: docs
-docs: ## generate docs/cli from the commands
+docs: ## generate docs/cli from the commands, and docs/city-toml.md from internal/config
 	$(GO) test -count=1 ./cmd/gc -run '^TestDocs$$' -update
+	$(GO) test -count=1 ./internal/config/reference -run '^TestDocs$$' -update
 
 .PHONY: docs-check
 docs-check:
 	$(GO) test -count=1 ./cmd/gc -run '^TestDocs$$'
+	$(GO) test -count=1 ./internal/config/reference
 
 .PHONY: cross
 cross:

@@ -60,6 +60,8 @@ var arrows = map[string][]string{
 	"internal/attention":    {"internal/controller/api", "internal/session", "internal/process", "runtime"},
 	"internal/notify":       {"internal/config", "internal/controller/api", "internal/spawn"},
 
+	"internal/config/reference": {"internal/config", "internal/toml"},
+
 	"internal/registry":        {},
 	"internal/testenv/k8snode": {"internal/testenv"},
 
@@ -195,6 +197,9 @@ var arrows = map[string][]string{
 		"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "cmd/gc/internal/hostcheck", "cmd/gc/internal/hostcmd", "internal/agent", "internal/controller/api", "internal/far",
 		"mux/api", "mux/client", "mux/many", "runtime", "internal/shell",
 	},
+
+	"cmd/gc/internal/configcmd": {"cmd/gc/internal/cli", "internal/config/reference"},
+
 	"cmd/gc/internal/opcmd":    {"cmd/gc/internal/backend", "cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "runtime/exec/check"},
 	"cmd/gc/internal/imagecmd": {"cmd/gc/internal/backend", "cmd/gc/internal/cli", "internal/hosts/install", "internal/image", "internal/registry", "internal/self"},
 	"cmd/gc/internal/podcmd":   {"cmd/gc/internal/cli", "internal/pod", "internal/proctree", "mux/api"},

@@ -10,6 +10,7 @@ import (
 
 	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/cmd/gc/internal/configcmd"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
@@ -17,13 +18,15 @@ import (
 )
 
 func newConfigCmd(a *app) *cobra.Command {
-	return a.Group("config", "Check city.toml, or show the resolved config",
+	return a.Group("config", "Check city.toml, show the resolved config, or print its schema",
 		"A running city applies a valid change of city.toml at once.", `
 		gc config check
-		gc config show worker`,
+		gc config show worker
+		gc config schema > city.schema.json`,
 		[]cli.Entry{
 			{Name: "check", Make: func() *cobra.Command { return newConfigCheckCmd(a) }},
 			{Name: "show", Make: func() *cobra.Command { return newConfigShowCmd(a) }},
+			{Name: "schema", Make: func() *cobra.Command { return configcmd.NewSchema(&a.Console) }},
 		})
 }
 

@@ -56,7 +56,7 @@ var arrows = map[string][]string{
 	"internal/hooks":        {},
 	"internal/trim":         {},
 	"internal/mail":         {"internal/delivery"},
-	"internal/kept":         {},
+	"internal/kept":         {"internal/agent", "runtime"},
 	"internal/attention":    {"internal/controller/api", "internal/session", "internal/process", "runtime"},
 	"internal/notify":       {"internal/config", "internal/controller/api", "internal/spawn"},
 

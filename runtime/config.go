@@ -77,6 +77,7 @@ type Config struct {
 
 	Resources Resources // limits on the session's processes, if the backend can enforce them
 	Record    bool      // keep a recording of the output, if the backend can
+	RecordMax int64     // bytes of the recording; 0 = the backend's default
 }
 
 // Resources limit all processes of a session together; zero is no limit. They are

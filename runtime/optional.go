@@ -246,6 +246,25 @@ type ProcessTableScanner interface {
 	TerminateRuntime(ctx context.Context, r LiveRuntime) error
 }
 
+// Recording is a recording of a session's output that a backend keeps.
+type Recording struct {
+	ID      string // of the session's incarnation
+	Session string
+	Running bool
+	Bytes   int64
+	Changed time.Time // the last output
+}
+
+// RecordingKeeper keeps recordings of sessions (Config.Record), also of ended ones.
+type RecordingKeeper interface {
+	// Recordings returns those of the sessions whose metadata key has the value. Results
+	// that come with an error are correct but incomplete.
+	Recordings(ctx context.Context, key, value string) ([]Recording, error)
+	// DropRecording removes the recording of an ended session; nil if there is none. It
+	// fails for a running session.
+	DropRecording(ctx context.Context, r Recording) error
+}
+
 // ServerLifecycleProvider has one server behind all sessions.
 type ServerLifecycleProvider interface {
 	// ConfigureServer prepares the server, and starts it if it can run without a

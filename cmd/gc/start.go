@@ -90,9 +90,9 @@ prints the question.
 scrollback (scrollback.txt), the recording if there is one (session.cast, for
 asciinema) and the result (result.json), and beside them the status of the city
 (summary.json) and a report for build servers (junit.xml). A city keeps 2 GiB of
-artifacts and of transcripts of agents over ACP (max_kept in [daemon], 0 for no limit):
-then gc removes its files of the oldest runs and of ended sessions. gc doctor shows
-how much there is.`
+recordings, artifacts and transcripts of agents over ACP (max_kept in [daemon], 0 for no
+limit): then gc removes its files of the oldest runs and of ended sessions. Sessions
+that run have equal parts of it for their recordings. gc doctor shows how much there is.`
 
 func (o *startOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()

@@ -31,6 +31,34 @@ func specs(t *testing.T, dir, toml string) []*Spec {
 
 var instance = Instance{ID: "id", Epoch: 3, Token: "token", At: time.Date(2026, 3, 1, 15, 4, 5, 0, time.UTC)}
 
+// TestRecordMax: the recordings of all sessions that can run at once stay within max_kept.
+func TestRecordMax(t *testing.T) {
+	for _, c := range []struct {
+		kept config.Bytes
+		max  []int // of each agent's pool; 0: no pool
+		want int64
+	}{
+		{0, []int{0}, 0},
+		{100 << 20, []int{0, 0, 3}, 20 << 20},
+		{1280 << 20, []int{-1}, 20 << 20},
+		{1 << 20, []int{0, 0}, 1 << 20},
+		{10 << 20, nil, 10 << 20},
+	} {
+		city := &config.City{}
+		city.Daemon.MaxKept = c.kept
+		for _, n := range c.max {
+			a := config.Agent{}
+			if n != 0 {
+				a.Pool = &config.Pool{Max: n}
+			}
+			city.Agents = append(city.Agents, a)
+		}
+		if got := recordMax(city); got != c.want {
+			t.Errorf("%d bytes, pools %v: %d, want %d", c.kept, c.max, got, c.want)
+		}
+	}
+}
+
 func TestCommandsAndTemplates(t *testing.T) {
 	dir := t.TempDir()
 	list := specs(t, dir, `

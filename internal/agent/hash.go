@@ -27,6 +27,7 @@ func hashes(cfg runtime.Config) Hashes {
 // the city.
 func digest(r *config.Resolved, cfg runtime.Config) string {
 	cfg.BaseEnv, cfg.Env = nil, nil // they have values from the starter's environment
+	cfg.Record, cfg.RecordMax = false, 0
 	b, err := json.Marshal(struct {
 		Config           runtime.Config
 		Env, ProviderEnv map[string]string

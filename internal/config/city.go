@@ -255,7 +255,7 @@ type Daemon struct {
 	ShutdownTimeout   time.Duration `toml:"shutdown_timeout"`
 	DriftDrainTimeout time.Duration `toml:"drift_drain_timeout"`
 	MaxParallelStarts int           `toml:"max_parallel_starts"`
-	MaxKept           Bytes         `toml:"max_kept"` // transcripts and artifacts of ended sessions; 0 = no limit
+	MaxKept           Bytes         `toml:"max_kept"` // recordings, transcripts and artifacts of ended sessions; 0 = no limit
 	Where
 }
 

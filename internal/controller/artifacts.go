@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/junit"
 	"gascity.dev/gc/internal/controller/plan"
@@ -162,14 +163,22 @@ func writeFile(path string, b []byte) error {
 	return err
 }
 
-// keepEvery is how often the files that the city keeps are counted.
-const keepEvery = 10 * time.Minute
+// How often everything that the city keeps is counted: usually, and while sessions are
+// recorded.
+const (
+	keepEvery          = 10 * time.Minute
+	keepEveryRecording = time.Minute
+)
 
 // keep removes the oldest files of ended sessions when the city keeps too much, now and
 // from time to time until the workers end.
 func (l *loop) keep() {
 	l.ops.Go(func() {
-		tick := time.NewTicker(keepEvery)
+		every := keepEvery
+		if l.o.Build.Record {
+			every = keepEveryRecording
+		}
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			if err := l.keepWithin(l.ops.ctx); err != nil && l.ops.ctx.Err() == nil {
@@ -185,13 +194,18 @@ func (l *loop) keep() {
 }
 
 func (l *loop) keepWithin(ctx context.Context) error {
-	var max int64
-	if err := l.do(ctx, func() { max = int64(l.o.City.Daemon.MaxKept) }); err != nil {
+	var city *config.City
+	if err := l.do(ctx, func() { city = l.o.City }); err != nil {
 		return err
 	}
-	items, err := kept.Find(l.o.City.Dir)
+	max := int64(city.Daemon.MaxKept)
+	items, err := kept.Find(city.Dir)
+	recordings, errRecordings := query.Ask(ctx, func(ctx context.Context) ([]kept.Item, error) {
+		return kept.Recordings(ctx, l.p, city.Dir)
+	})
+	items = append(items, recordings...)
 	over := kept.Total(items) - max
-	errs := []error{err}
+	errs := []error{err, errRecordings}
 	for _, it := range kept.Oldest(items, max) {
 		if over <= 0 {
 			break
@@ -199,16 +213,19 @@ func (l *loop) keepWithin(ctx context.Context) error {
 		removed, err := l.removeKept(ctx, it)
 		if removed {
 			over -= it.Bytes
-			l.logf("removed %s, %d bytes: the city keeps at most %d ([daemon] max_kept)", it.Dir, it.Bytes, max)
+			l.logf("removed %s, %d bytes: the city keeps at most %d ([daemon] max_kept)", it.What(), it.Bytes, max)
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// removeKept removes the files of a session unless it may live. The loop does so for an
-// agent, which cannot be started meanwhile.
+// removeKept removes what is kept of a session unless it may live. The loop removes the
+// files of an agent, which cannot be started meanwhile.
 func (l *loop) removeKept(ctx context.Context, it kept.Item) (removed bool, err error) {
+	if it.Recording != nil {
+		return query.Ask(ctx, func(ctx context.Context) (bool, error) { return kept.RemoveRecording(ctx, l.p, it) })
+	}
 	if run, err := filepath.Abs(l.o.Artifacts); it.Artifacts && (err != nil || l.o.Artifacts != "" && filepath.Dir(it.Dir) == run) {
 		return false, err // of this run
 	}

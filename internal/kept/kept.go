@@ -1,10 +1,11 @@
-// Package kept bounds the files that a city keeps of sessions that have ended: the
-// transcripts of agents over ACP, and the artifacts of runs with their recordings. It
+// Package kept bounds what a city keeps of sessions that have ended: the transcripts of
+// agents over ACP, the artifacts of runs, and the recordings that its backends keep. It
 // removes files that gc wrote, never others beside them, and asks its caller whether a
 // session lives. The controller and gc doctor call it.
 package kept
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"gascity.dev/gc/internal/agent"
+	"gascity.dev/gc/runtime"
 )
 
 // Files in a session's directory below that of a run's artifacts.
@@ -26,16 +30,42 @@ const (
 // maxRuns is how many directories of artifacts a city remembers.
 const maxRuns = 1000
 
-// Item is what is kept of one session in one directory.
+// Item is what is kept of one session in one directory, or its recording.
 type Item struct {
-	Dir       string
+	Dir       string // "" for a recording
 	Session   string
-	Artifacts bool // of a run; else a transcript
+	Artifacts bool               // of a run; else a transcript
+	Recording *runtime.Recording // by a backend; nil for files
 	Bytes     int64
 	Changed   time.Time // its newest file
 }
 
-// Find returns everything that the city in dir keeps.
+// Recordings returns the recordings of the city in dir that the backends of p keep.
+// Results that come with an error are correct but incomplete.
+func Recordings(ctx context.Context, p runtime.Provider, dir string) ([]Item, error) {
+	keeper, ok := runtime.As[runtime.RecordingKeeper](p)
+	if !ok {
+		return nil, nil
+	}
+	list, err := keeper.Recordings(ctx, agent.MetaCityPath, dir)
+	items := make([]Item, 0, len(list))
+	for _, r := range list {
+		items = append(items, Item{Session: r.Session, Recording: &r, Bytes: r.Bytes, Changed: r.Changed})
+	}
+	return items, err
+}
+
+// RemoveRecording removes a recording, unless its session runs.
+func RemoveRecording(ctx context.Context, p runtime.Provider, it Item) (removed bool, err error) {
+	keeper, ok := runtime.As[runtime.RecordingKeeper](p)
+	if !ok || it.Recording.Running {
+		return false, nil
+	}
+	err = keeper.DropRecording(ctx, *it.Recording)
+	return err == nil, err
+}
+
+// Find returns all files that the city in dir keeps.
 func Find(dir string) ([]Item, error) {
 	items, err := below(filepath.Join(dir, ".gc", "acp"), false)
 	runs, errRuns := readRuns(dir)
@@ -72,6 +102,14 @@ func below(dir string, artifacts bool) ([]Item, error) {
 		}
 	}
 	return items, err
+}
+
+// What names the item for a log.
+func (it *Item) What() string {
+	if it.Recording != nil {
+		return "the recording of " + it.Session + " (" + it.Recording.ID + ")"
+	}
+	return it.Dir
 }
 
 func exists(path string) bool {

@@ -40,7 +40,8 @@ type CreateRequest struct {
 	ScrollbackBytes int64             `json:"scrollbackBytes,omitempty"` // 0: 64 MiB
 	Meta            map[string]string `json:"-"`                         // at most 1024 keys of 1 to 1024 bytes; values of at most 1 MiB, any bytes
 	Limits          Limits            `json:"limits,omitzero"`
-	Recording       bool              `json:"recording,omitempty"` // keep the newest raw output, at most 256 MiB
+	Recording       bool              `json:"recording,omitempty"`    // keep the newest raw output
+	RecordingMax    int64             `json:"recordingMax,omitempty"` // bytes of it; 0: 256 MiB, which is also the most
 
 	// KeepSessionID leaves GC_SESSION_ID of Env unchanged, as another program's id;
 	// GC_MUX_MARK then marks the processes.
@@ -177,6 +178,7 @@ type SessionInfo struct {
 	Output      uint64      `json:"output"`   // bytes of output so far
 	ScreenLost  bool        `json:"screenLost,omitempty"`
 	Recording   bool        `json:"recording,omitempty"`
+	Recorded    int64       `json:"recordedBytes,omitempty"` // of the recording on disk
 	Kind        string      `json:"kind,omitempty"`  // KindExec; empty for others
 	Owner       string      `json:"owner,omitempty"` // the session that a background command belongs to
 	ReadyPrefix string      `json:"readyPrefix,omitempty"`

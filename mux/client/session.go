@@ -185,6 +185,12 @@ func (c *Client) Recording(ctx context.Context, name, format string, w io.Writer
 	return err
 }
 
+// DropRecording removes the recording of an ended session, given by its id; nil if it has
+// none. ErrRequest for a running session.
+func (c *Client) DropRecording(ctx context.Context, id string) error {
+	return c.call(ctx, "DELETE", sessionPath(id, "/recording"), nil, nil)
+}
+
 // Activities returns what the programs of the named running sessions, at most 4096
 // (ErrTooLarge), are doing, in the order of the names; others are left out. It does not wait for a screen that is being
 // painted: the last whole one counts.

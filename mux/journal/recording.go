@@ -35,7 +35,7 @@ const (
 type RecordingOptions struct {
 	Cols, Rows int              // first size of a new recording
 	Now        func() time.Time // a clock that never steps; default time.Now
-	Max        int64            // bytes of both files; default 256 MiB
+	Max        int64            // bytes of both files; default, and most, 256 MiB
 }
 
 // Recording writes the recording of one session. Its owner's lock orders all calls. The
@@ -45,6 +45,7 @@ type Recording struct {
 	path       string
 	now        func() time.Time
 	size       int64
+	older      int64  // size of the older file
 	most       int64  // of this file
 	next       uint64 // offset of the next byte
 	cols, rows int    // as recorded last
@@ -69,11 +70,11 @@ func OpenRecording(path string, o RecordingOptions) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recording{f: f, path: path, now: o.Now, most: o.Max / 2}
+	r := &Recording{f: f, path: path, now: o.Now, most: min(o.Max, recordingMax) / 2}
 	if r.now == nil {
 		r.now = time.Now
 	}
-	if r.most == 0 {
+	if r.most <= 0 {
 		r.most = recordingMax / 2
 	}
 	if err := r.load(); err != nil {
@@ -100,8 +101,11 @@ func (r *Recording) load() error {
 		}
 		return nil
 	})
-	if _, gone := os.Stat(r.path + olderSuffix); r.size == 0 && gone == nil {
-		r.owed = frameScreen // killed between two files
+	if older, gone := os.Stat(r.path + olderSuffix); gone == nil {
+		r.older = older.Size()
+		if r.size == 0 {
+			r.owed = frameScreen // killed between two files
+		}
 	}
 	if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = r.f.Truncate(r.size)
@@ -175,6 +179,14 @@ func (r *Recording) Resize(cols, rows int) {
 	r.write(frameResize, 0, binary.LittleEndian.AppendUint32(b, uint32(rows)))
 }
 
+// Bytes returns the size of both files.
+func (r *Recording) Bytes() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.size + r.older
+}
+
 // Remove ends the recording and removes its files.
 func (r *Recording) Remove() {
 	if r == nil {
@@ -196,7 +208,7 @@ func (r *Recording) rotate() error {
 		return errors.Join(err, os.Rename(r.path+olderSuffix, r.path))
 	}
 	r.f.Close()
-	r.f, r.size, r.cols, r.rows = f, 0, 0, 0
+	r.f, r.size, r.older, r.cols, r.rows = f, 0, r.size, 0, 0
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (srv *server) create(r api.CreateRequest, command *commandStart) (*session,
 func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, error) {
 	rec := sessionRecord{
 		ID: r.ID, Name: r.Name, Created: time.Now().UnixNano(), Cols: r.Cols, Rows: r.Rows,
-		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording,
+		HistLines: r.ScrollbackLines, HistBytes: r.ScrollbackBytes, Recording: r.Recording, RecordMax: r.RecordingMax,
 		Ready: r.ReadyPrefix, Rules: r.StatusRules, MaxedOut: r.LimitRules, Zone: zoneOf(r.Env), Composer: r.Composer,
 		First: nudge.FirstPrint(r.FirstMessage), Reports: r.ReportsStatus, Interrupt: r.InterruptKeys, Stuck: r.StuckAfter,
 	}

@@ -52,6 +52,7 @@ func (a *apiServer) sessionRoutes(handle func(string, endpoint.Handler)) {
 	session("POST /v1/sessions/{name}/alive", handleAlive)
 	session("GET /v1/sessions/{name}/attach", handleAttach)
 	session("GET /v1/sessions/{name}/recording", handleRecording)
+	session("DELETE /v1/sessions/{name}/recording", handleDropRecording)
 	session("GET /v1/sessions/{name}/control", handleControl)
 }
 
@@ -236,6 +237,10 @@ func handleRecording(s *session, w http.ResponseWriter, r *http.Request) (any, e
 		panic(http.ErrAbortHandler) // the client must not take half of it for the whole
 	}
 	return endpoint.Hijacked{}, nil
+}
+
+func handleDropRecording(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {
+	return nil, s.storage.dropRecording()
 }
 
 func handleProcesses(s *session, _ http.ResponseWriter, _ *http.Request) (any, error) {

@@ -84,6 +84,68 @@ func TestRecording(t *testing.T) {
 	}
 }
 
+// TestDropRecording: the recording of an ended session can be removed, for good; its
+// screen stays.
+func TestDropRecording(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	s, err := c.Create(t.Context(), api.CreateRequest{Name: "r", Env: testEnv, Recording: true, Command: `echo first; read -r x`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, "r", "first")
+	if err := c.DropRecording(t.Context(), s.ID); !errors.Is(err, api.ErrRequest) {
+		t.Errorf("while it runs: %v", err)
+	}
+	if info, err := c.Get(t.Context(), s.ID); err != nil || info.Recorded < 5 {
+		t.Errorf("%d bytes recorded, %v", info.Recorded, err)
+	}
+	if err := c.End(t.Context(), s.ID, 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // again: there is nothing left to do
+		if err := c.DropRecording(t.Context(), s.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	killServer(t, c)
+	info, err := c.Get(t.Context(), s.ID)
+	if err != nil || info.Recording || info.Recorded != 0 {
+		t.Errorf("afterwards: recording %v, %d bytes, %v", info.Recording, info.Recorded, err)
+	}
+	if err := c.Recording(t.Context(), s.ID, "", new(bytes.Buffer)); !errors.Is(err, api.ErrRequest) {
+		t.Errorf("export: %v", err)
+	}
+	if p, err := c.Peek(t.Context(), api.PeekRequest{Name: s.ID}); err != nil || !strings.Contains(p.Text, "first") {
+		t.Errorf("screen %q, %v", p.Text, err)
+	}
+}
+
+// TestRecordingLimit: a session's own limit bounds its recording, also after a restart of
+// the server.
+func TestRecordingLimit(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	s, err := c.Create(t.Context(), api.CreateRequest{
+		Name: "r", Env: testEnv, Recording: true, RecordingMax: 256 << 10,
+		Command: `seq 100000; echo one; read -r x; seq 100000; echo two; read -r x`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, last := range []string{"one", "two"} {
+		await(t, c, "r", last)
+		info, err := c.Get(t.Context(), s.ID)
+		if err != nil || info.Recorded == 0 || info.Recorded > 2*256<<10 {
+			t.Errorf("%s: %d bytes recorded, %v", last, info.Recorded, err)
+		}
+		killServer(t, c)
+		if _, err := c.Nudge(t.Context(), "r", api.NudgeRequest{Text: "on"}); err != nil && last == "one" {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestRecordingKeepsTheNewest: at its limit a recording drops the older half, and what is
 // left shows the screen at any time since.
 func TestRecordingKeepsTheNewest(t *testing.T) {

@@ -30,6 +30,7 @@ type sessionRecord struct {
 	HistLines int              `json:"histLines,omitempty"`
 	HistBytes int64            `json:"histBytes,omitempty"`
 	Recording bool             `json:"recording,omitempty"`
+	RecordMax int64            `json:"recordMax,omitempty"` // api.CreateRequest.RecordingMax
 	Ready     string           `json:"ready,omitempty"`
 	Rules     []api.StatusRule `json:"rules,omitempty"`
 	MaxedOut  []api.LimitRule  `json:"limitRules,omitempty"`
@@ -145,7 +146,7 @@ func (s *session) info() api.SessionInfo {
 		Command: s.rec.Command, WorkDir: s.rec.WorkDir, Size: api.Size{Cols: s.screen.cols, Rows: s.screen.rows},
 		Title: s.screen.term.Title(), Created: time.Unix(0, s.rec.Created), Started: time.Unix(0, s.rec.Started),
 		LastInput: s.srv.clock.Wall(unixTime(s.activity.lastIn)), LastOutput: s.srv.clock.Wall(unixTime(s.activity.lastOut)), Attached: s.clients.Len(),
-		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.screen.revision(), Output: s.screen.rendered, ScreenLost: s.screen.lost, Recording: s.rec.Recording,
+		Kind: s.rec.kind(), Owner: s.rec.Owner, Revision: s.screen.revision(), Output: s.screen.rendered, ScreenLost: s.screen.lost, Recording: s.rec.Recording, Recorded: s.storage.recording.Bytes(),
 		ReadyPrefix: s.rec.Ready, Limits: s.rec.Limits, Control: s.rec.Control != nil,
 	}
 	i.Dropped = s.screen.dropped()

@@ -174,7 +174,7 @@ func (st *storage) guilty() bool {
 // held.
 func (st *storage) startRecording() {
 	if st.s.rec.Recording {
-		st.recordUpTo(0)
+		st.recordUpTo(st.s.rec.RecordMax)
 	}
 }
 
@@ -214,6 +214,27 @@ func (st *storage) paintRecording() {
 	})
 }
 
+// dropRecording removes the recording of an ended session. ErrRequest for a running one.
+func (st *storage) dropRecording() error {
+	s := st.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.life.ended() {
+		return fmt.Errorf("%w: %s is running", api.ErrRequest, s.name())
+	}
+	if !s.rec.Recording || s.life.collected {
+		return nil
+	}
+	s.rec.Recording = false
+	if err := s.srv.keeper.current().Deposit(s.rec.ID, s.rec.encode()); err != nil {
+		s.rec.Recording = true
+		return err
+	}
+	st.recording.Remove()
+	st.recording = nil
+	return nil
+}
+
 // readRecording opens a session's recording for reading. ErrRequest if it has none.
 func (st *storage) readRecording() (*journal.RecordingReader, error) {
 	s := st.s
@@ -221,7 +242,7 @@ func (st *storage) readRecording() (*journal.RecordingReader, error) {
 	defer s.mu.Unlock()
 	r, err := journal.ReadRecording(s.srv.journals.recordingPath(s.rec.ID))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: %s was started without recording", api.ErrRequest, s.name())
+		err = fmt.Errorf("%w: %s has no recording", api.ErrRequest, s.name())
 	}
 	return r, err
 }

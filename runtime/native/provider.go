@@ -101,6 +101,7 @@ var (
 	_ runtime.ProgramWatcher          = (*Provider)(nil)
 	_ runtime.ProcessTableScanner     = (*Provider)(nil)
 	_ runtime.ServerLifecycleProvider = (*Provider)(nil)
+	_ runtime.RecordingKeeper         = (*Provider)(nil)
 	_ runtime.Controlled              = (*Provider)(nil)
 )
 

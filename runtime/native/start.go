@@ -199,7 +199,7 @@ func (s *starter) make(ctx context.Context, c *client.Client, line string) error
 		Cols: s.cfg.Cols, Rows: s.cfg.Rows,
 		ScrollbackLines: s.cfg.ScrollbackLines, ScrollbackBytes: s.cfg.ScrollbackBytes,
 		ReadyPrefix: s.cfg.ReadyPromptPrefix, StatusRules: s.cfg.StatusRules, LimitRules: s.cfg.LimitRules, Composer: s.cfg.Composer,
-		FirstMessage: driver.FirstMessage(s.cfg), ReportsStatus: s.cfg.ReportsStatus, InterruptKeys: s.cfg.InterruptKeys, StuckAfter: clock.Millis(s.cfg.StuckAfter), Recording: s.cfg.Record, Limits: limits(s.cfg.Resources),
+		FirstMessage: driver.FirstMessage(s.cfg), ReportsStatus: s.cfg.ReportsStatus, InterruptKeys: s.cfg.InterruptKeys, StuckAfter: clock.Millis(s.cfg.StuckAfter), Recording: s.cfg.Record, RecordingMax: s.cfg.RecordMax, Limits: limits(s.cfg.Resources),
 		Control: s.cfg.Control,
 	})
 	if err != nil {

@@ -163,6 +163,37 @@ func (r *Router) TerminateRuntime(ctx context.Context, l runtime.LiveRuntime) er
 	return first.TerminateRuntime(ctx, l)
 }
 
+// Recordings implements runtime.RecordingKeeper for the backends that have it.
+func (r *Router) Recordings(ctx context.Context, key, value string) ([]runtime.Recording, error) {
+	backends := r.list()
+	lists := make([][]runtime.Recording, len(backends))
+	errs := make([]error, len(backends))
+	var asked sync.WaitGroup // at once, as in Activities
+	for i, b := range backends {
+		if x, ok := runtime.As[runtime.RecordingKeeper](b); ok {
+			asked.Go(func() {
+				if lists[i], errs[i] = x.Recordings(ctx, key, value); errs[i] != nil {
+					errs[i] = fmt.Errorf("%s: %w", b, errs[i])
+				}
+			})
+		}
+	}
+	asked.Wait()
+	return slices.Concat(lists...), errors.Join(errs...)
+}
+
+// DropRecording implements runtime.RecordingKeeper. Ids are unique: a backend that does
+// not know one has nothing to remove.
+func (r *Router) DropRecording(ctx context.Context, rec runtime.Recording) error {
+	var errs []error
+	for _, b := range r.list() {
+		if x, ok := runtime.As[runtime.RecordingKeeper](b); ok {
+			errs = append(errs, x.DropRecording(ctx, rec))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // ConfigureServer implements runtime.ServerLifecycleProvider.
 func (r *Router) ConfigureServer(ctx context.Context) error {
 	return r.servers(func(x runtime.ServerLifecycleProvider) error { return x.ConfigureServer(ctx) })

@@ -70,6 +70,7 @@ var (
 	_ runtime.ManyProcesses           = (*Router)(nil)
 	_ runtime.ProcessTableScanner     = (*Router)(nil)
 	_ runtime.ServerLifecycleProvider = (*Router)(nil)
+	_ runtime.RecordingKeeper         = (*Router)(nil)
 )
 
 // Auto hosts each session where its Config.Transport says, else with the backend

@@ -120,6 +120,40 @@ var extensionCases = []testCase{
 		}
 		t.running(name, true)
 	}},
+	{name: "recordings of ended sessions can be removed", needs: []need{programs, keys}, test: func(t *T) {
+		k := extension[runtime.RecordingKeeper](t)
+		city := t.name()
+		name := t.start(runtime.Config{Record: true, Command: "echo ready; read -r x"})
+		t.must(t.P.SetMeta(t.Ctx, name, "CITY", city))
+		t.shows(name, "ready")
+		one := func() runtime.Recording {
+			t.Helper()
+			list, err := k.Recordings(t.Ctx, "CITY", city)
+			t.must(err)
+			if len(list) != 1 || list[0].Session != name || list[0].Bytes < int64(len("ready")) {
+				t.Fatalf("%+v", list)
+			}
+			return list[0]
+		}
+		if err := k.DropRecording(t.Ctx, one()); err == nil {
+			t.Error("the recording of a running session was removed")
+		}
+		if list, err := k.Recordings(t.Ctx, "CITY", city+"-other"); err != nil || len(list) != 0 {
+			t.Fatalf("of another city: %+v, %v", list, err)
+		}
+		t.must(t.P.SendKeys(t.Ctx, name, "Enter"))
+		t.ends(name)
+		r := one()
+		if r.Running {
+			t.Error("an ended session runs")
+		}
+		for range 2 {
+			t.must(k.DropRecording(t.Ctx, r))
+		}
+		if list, err := k.Recordings(t.Ctx, "CITY", city); err != nil || len(list) != 0 {
+			t.Fatalf("afterwards: %+v, %v", list, err)
+		}
+	}},
 	{name: "relaunch needs a session", needs: []need{terminal}, test: func(t *T) {
 		r := extension[runtime.RelaunchProvider](t)
 		if err := r.Relaunch(t.Ctx, t.name(), runtime.Config{Command: "exec cat"}); !errors.Is(err, runtime.ErrSessionNotFound) {

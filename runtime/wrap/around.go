@@ -21,6 +21,7 @@ var (
 	_ runtime.ManyProcesses           = (*Around)(nil)
 	_ runtime.ProcessTableScanner     = (*Around)(nil)
 	_ runtime.ServerLifecycleProvider = (*Around)(nil)
+	_ runtime.RecordingKeeper         = (*Around)(nil)
 	_ runtime.CapabilityAsker         = (*Around)(nil)
 )
 
@@ -87,6 +88,19 @@ func (a *Around) FindRuntimesBySessionID(ctx context.Context, id string) ([]runt
 func (a *Around) TerminateRuntime(ctx context.Context, r runtime.LiveRuntime) error {
 	_, err := all(ctx, a, Stop, func(ctx context.Context, x runtime.ProcessTableScanner) (struct{}, error) {
 		return struct{}{}, x.TerminateRuntime(ctx, r)
+	})
+	return err
+}
+
+func (a *Around) Recordings(ctx context.Context, key, value string) ([]runtime.Recording, error) {
+	return all(ctx, a, Query, func(ctx context.Context, x runtime.RecordingKeeper) ([]runtime.Recording, error) {
+		return x.Recordings(ctx, key, value)
+	})
+}
+
+func (a *Around) DropRecording(ctx context.Context, r runtime.Recording) error {
+	_, err := all(ctx, a, Query, func(ctx context.Context, x runtime.RecordingKeeper) (struct{}, error) {
+		return struct{}{}, x.DropRecording(ctx, r)
 	})
 	return err
 }

@@ -75,7 +75,7 @@ func Diagnose(ctx context.Context, dir string, provider runtime.Provider, o agen
 	d := &doctor{}
 	specs := d.config(dir, o)
 	d.stateDir(dir)
-	d.kept(dir)
+	d.kept(ctx, dir, provider)
 	running := d.controller(ctx, dir)
 	sessions := d.backend(ctx, provider)
 	for _, s := range specs {
@@ -154,8 +154,8 @@ func (d *doctor) stateDir(dir string) {
 // lowDisk is the free space, in bytes, below which doctor warns.
 const lowDisk = 256 << 20
 
-// kept says how much the city keeps of ended sessions.
-func (d *doctor) kept(dir string) {
+// kept says how much the city keeps of its sessions.
+func (d *doctor) kept(ctx context.Context, dir string, p runtime.Provider) {
 	items, err := kept.Find(dir)
 	if err != nil {
 		d.Warn("kept files", "", "%v", err)
@@ -164,16 +164,25 @@ func (d *doctor) kept(dir string) {
 	if err != nil {
 		return // config reports it
 	}
+	if p != nil {
+		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+		defer cancel()
+		recordings, err := kept.Recordings(ctx, p, city.Dir)
+		if err != nil {
+			d.Warn("kept files", "", "not all recordings are counted: %v", err)
+		}
+		items = append(items, recordings...)
+	}
 	total, most := kept.Total(items), int64(city.Daemon.MaxKept)
 	const mib = 1 << 20
 	switch {
 	case most == 0:
-		d.OK("kept files", "%d MiB of transcripts and artifacts, without a limit", total/mib)
+		d.OK("kept files", "%d MiB of recordings, transcripts and artifacts, without a limit", total/mib)
 	case total > most:
 		d.Warn("kept files", "the controller removes the oldest of ended sessions; max_kept in [daemon] is the limit",
-			"%d MiB of transcripts and artifacts, more than the %d MiB of max_kept", total/mib, most/mib)
+			"%d MiB of recordings, transcripts and artifacts, more than the %d MiB of max_kept", total/mib, most/mib)
 	default:
-		d.OK("kept files", "%d of %d MiB of transcripts and artifacts", total/mib, most/mib)
+		d.OK("kept files", "%d of %d MiB of recordings, transcripts and artifacts", total/mib, most/mib)
 	}
 }
 

@@ -34,6 +34,9 @@ func Check(r *api.CreateRequest) error {
 	if err := limits.Check(r.Limits); err != nil {
 		return err
 	}
+	if r.RecordingMax < 0 {
+		return fmt.Errorf("%w: a recording of %d bytes", api.ErrRequest, r.RecordingMax)
+	}
 	if len(r.StatusRules) > maxRules {
 		return fmt.Errorf("%w: %d status rules, at most %d", api.ErrTooLarge, len(r.StatusRules), maxRules)
 	}

@@ -179,8 +179,8 @@ type SessionInfo struct {
 	ScreenLost  bool        `json:"screenLost,omitempty"`
 	Recording   bool        `json:"recording,omitempty"`
 	Recorded    int64       `json:"recordedBytes,omitempty"` // of the recording on disk
-	Kind        string      `json:"kind,omitempty"`  // KindExec; empty for others
-	Owner       string      `json:"owner,omitempty"` // the session that a background command belongs to
+	Kind        string      `json:"kind,omitempty"`          // KindExec; empty for others
+	Owner       string      `json:"owner,omitempty"`         // the session that a background command belongs to
 	ReadyPrefix string      `json:"readyPrefix,omitempty"`
 	Limits      []LimitInfo `json:"limits,omitempty"`
 	Control     bool        `json:"control,omitempty"` // as CreateRequest.Control

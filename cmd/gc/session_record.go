@@ -71,7 +71,7 @@ func recordedClient(ctx context.Context, t *target, what string) (*client.Client
 		return nil, err
 	}
 	if !info.Recording {
-		return nil, cli.Fail(cli.ExitFailure, "recording begins with the session: gc session new NAME --record -- COMMAND",
+		return nil, cli.Fail(cli.ExitFailure, "recording begins with the session: gc session new NAME --record -- COMMAND, or record = true in city.toml",
 			"%s has no recording", t.label)
 	}
 	return client, nil

@@ -56,7 +56,7 @@ type Spec struct {
 type BuildOptions struct {
 	Environ []string // environment of the city's starter, "K=V"
 	Bin     string   // the gc program, for GC_BIN
-	Record  bool     // record the sessions
+	Record  bool     // record all sessions
 
 	Provider string // hosts the city, if not the config's: GC_SESSION
 }
@@ -230,7 +230,7 @@ func (s *Spec) runtimeConfig(o BuildOptions) (runtime.Config, error) {
 		SetupTimeout: c.Session.SetupTimeout, PreStartTimeout: c.Session.StartupTimeout,
 		ScrollbackLines: c.Session.ScrollbackLines, ScrollbackBytes: int64(c.Session.ScrollbackBytes),
 		Resources: runtime.Resources{MemoryBytes: int64(r.Limits.Memory), CPUs: float64(r.Limits.CPU), PIDs: r.Limits.PIDs},
-		Record:    o.Record, RecordMax: recordMax(c),
+		Record:    o.Record || r.Record, RecordMax: recordMax(c),
 	}
 	if r.Session != c.Session.Provider { // it sets its own
 		cfg.Transport = r.Session

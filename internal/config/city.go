@@ -65,6 +65,7 @@ type AgentDefaults struct {
 	Permissions string `toml:"permissions"`
 	Mail        string `toml:"mail"`
 	Hooks       bool   `toml:"hooks"`
+	Record      bool   `toml:"record"`
 	Care
 	Where
 }
@@ -175,7 +176,8 @@ type Agent struct {
 	DependsOn          []string      `toml:"depends_on"`
 	WakeMode           string        `toml:"wake_mode"`
 	Mail               string        `toml:"mail"`
-	Hooks              bool          `toml:"hooks"` // give the program hooks that report its state
+	Hooks              bool          `toml:"hooks"`  // give the program hooks that report its state
+	Record             bool          `toml:"record"` // record the output of its sessions
 	Attach             *bool         `toml:"attach"`
 	Limits             Limits        `toml:"limits"`
 	Pool               *Pool         `toml:"pool"`

@@ -105,6 +105,7 @@ type Resolved struct {
 	Mail               string // when it gets the notice of new mail
 	Care
 	Hooks  bool // give the program hooks that report its state
+	Record bool // record the output of its sessions
 	Attach bool
 	Limits Limits
 	Pods   settings.Settings // how its pod is made, without the environment: see Pod
@@ -348,6 +349,7 @@ func (c *City) applyWorkspace(r *Resolved) {
 	defaults := layer{r: r, source: "agent_defaults", file: c.File, where: c.AgentDefaults.Where}
 	set(defaults, "mail", &r.Mail, c.AgentDefaults.Mail)
 	set(defaults, "hooks", &r.Hooks, c.AgentDefaults.Hooks)
+	set(defaults, "record", &r.Record, c.AgentDefaults.Record)
 	defaults.care(c.AgentDefaults.Care)
 	r.Session = c.Session.Provider
 	if c.Session.Has("provider") {
@@ -388,6 +390,7 @@ func (c *City) applyAgent(r *Resolved, a *Agent) {
 	set(l, "wake_mode", &r.WakeMode, a.WakeMode)
 	set(l, "mail", &r.Mail, a.Mail)
 	set(l, "hooks", &r.Hooks, a.Hooks)
+	set(l, "record", &r.Record, a.Record)
 	l.care(a.Care)
 	if a.Attach != nil {
 		set(l, "attach", &r.Attach, *a.Attach)

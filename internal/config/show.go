@@ -143,6 +143,7 @@ func (r *Resolved) shown() []ShownValue {
 		{Key: "copy_files", Value: copyNames(r.CopyFiles)}, {Key: "mouse", Value: r.Mouse}, {Key: "upstream", Value: r.Upstream},
 		{Key: "mcp_servers", Value: r.MCPServers}, {Key: "lifecycle", Value: r.Lifecycle}, {Key: "idle_timeout", Value: r.IdleTimeout},
 		{Key: "depends_on", Value: r.DependsOn}, {Key: "wake_mode", Value: r.WakeMode}, {Key: "mail", Value: r.Mail}, {Key: "hooks", Value: r.Hooks}, {Key: "attach", Value: r.Attach},
+		{Key: "record", Value: r.Record},
 	}
 	if p := r.Pool; p != nil {
 		all = append(all, ShownValue{Key: "pool", Value: fmt.Sprintf("min %d, max %d, check %q, drain %v", p.Min, p.Max, p.Check, p.DrainTimeout)})

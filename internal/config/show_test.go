@@ -35,3 +35,13 @@ func TestShowNamesTheSourceOfEveryValue(t *testing.T) {
 		t.Errorf("one agent: %+v, %v", one.Agents, err)
 	}
 }
+
+func TestRecordOfAgentsAndDefaults(t *testing.T) {
+	c := mustParse(t, "[agent_defaults]\nrecord = true\n[[agents]]\nname = \"one\"\n[[agents]]\nname = \"two\"\nrecord = false\n")
+	for i, want := range []bool{true, false} {
+		r, err := c.Resolve(&c.Agents[i])
+		if err != nil || r.Record != want || r.Origins["record"].Source == "" {
+			t.Errorf("%s: %v, %+v, %v", r.Name, r.Record, r.Origins["record"], err)
+		}
+	}
+}

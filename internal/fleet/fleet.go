@@ -140,6 +140,13 @@ type Agent struct {
 	Can        []Action  `json:"can"` // what Do accepts now
 }
 
+// Shown is what only the multiplexer knows of a session.
+type Shown struct {
+	Incarnation, Title, LastLine string
+	Attached                     int // terminals
+	Recording                    bool
+}
+
 // Question is what a blocked agent asks.
 type Question struct {
 	Request string   `json:"request"` // for Answer; another question has another one

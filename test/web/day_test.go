@@ -12,7 +12,7 @@ import (
 
 // TestDay is a day with a city of ten agents: three block; they are answered from a
 // phone, from a laptop by keys, and from gc ui in a terminal; one agent is restarted,
-// and a recording is scrubbed.
+// and the recording of one is scrubbed.
 func TestDay(t *testing.T) {
 	w := newPlace(t)
 	config := "[workspace]\nname = \"town\"\n"
@@ -21,7 +21,7 @@ func TestDay(t *testing.T) {
 		if i < 3 {
 			script = "sh ./asks.sh"
 		}
-		config += fmt.Sprintf("[[agents]]\nname = \"agent%d\"\nstart_command = %q\n", i, script)
+		config += fmt.Sprintf("[[agents]]\nname = \"agent%d\"\nstart_command = %q\nrecord = %v\n", i, script, i == 0)
 	}
 	for name, text := range map[string]string{"city.toml": config, "asks.sh": asksScript} {
 		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o644); err != nil {
@@ -48,8 +48,9 @@ func TestDay(t *testing.T) {
 	large.see("Remove the folder?")
 	large.keys("3", "\r")
 	answered("agent1", "3")
+	large.wait(`window.gc.state.attention.length === 1`)
 
-	w.run("session", "new", "ui", "--size", "120x40", "--record", "--env", "GC_TRUST=1", "--env", "GC_MUX_SOCKET="+filepath.Join(w.dir, "s"), "--", w.gc, "ui", "--city", w.dir)
+	w.run("session", "new", "ui", "--size", "120x40", "--env", "GC_TRUST=1", "--env", "GC_MUX_SOCKET="+filepath.Join(w.dir, "s"), "--", w.gc, "ui", "--city", w.dir)
 	w.run("session", "wait", "ui", "--until", "text=Remove the folder", "--timeout", "20s")
 	w.run("session", "keys", "ui", "1")
 	w.run("session", "wait", "ui", "--until", `text=Answer agent2: No\?`, "--timeout", "20s")
@@ -66,15 +67,14 @@ func TestDay(t *testing.T) {
 		t.Errorf("events of agent5:\n%s", out)
 	}
 
-	// The recording of gc ui, in the page of the multiplexer's sessions.
-	sessions := &town{t: t, gc: w.gc, dir: w.dir, cwd: "/"}
-	sessions.serve()
-	film := open(t, sessions.first, wide)
-	film.to("recording/ui")
+	film := open(t, "http://"+w.address+"/#token="+w.link(), wide)
+	film.to("agent/agent0")
+	film.see("Recording")
+	film.to("recording/agent0")
 	film.wait(`window.gc.view.length > 0`)
 	text := `Array.from({length: 40}, (_, y) => window.gc.view.x.term.buffer.active.getLine(y)?.translateToString(true) ?? '').join('\n')`
 	film.run(`window.gc.view.seek(window.gc.view.length); 0`)
-	film.wait(text + `.includes('answered No')`)
+	film.wait(text + `.includes('chose 2')`)
 	film.run(`window.gc.view.seek(0); 0`)
-	film.wait(`!` + text + `.includes('answered No')`)
+	film.wait(`!` + text + `.includes('chose 2')`)
 }

@@ -175,6 +175,23 @@ func TestRecordingIsScrubbed(t *testing.T) {
 	p.picture("recording-laptop")
 }
 
+// TestLongRecordingIsCut: of a recording that is too long for a page it shows the beginning, and
+// says so.
+func TestLongRecordingIsCut(t *testing.T) {
+	f := team()
+	var cast strings.Builder
+	fmt.Fprintln(&cast, `{"version":2,"width":60,"height":10}`)
+	long := strings.Repeat("x", 1<<20)
+	for i := range 70 {
+		fmt.Fprintf(&cast, "[%d,\"o\",\"%s\"]\n", 60*i, long)
+	}
+	f.Cast = cast.String()
+	p := open(t, serve(t, f).link(false), laptop)
+	p.to("recording/cart")
+	p.see("Only the beginning: this is 62:00 of it. gc session record has all.")
+	p.wait(`window.gc.view.list.length === 63 && window.gc.view.element.querySelector('[role=status]').checkVisibility()`)
+}
+
 func TestFloodOfLines(t *testing.T) {
 	f := team()
 	f.Attached = func(_ string, _ fleet.AttachOptions, conn io.ReadWriteCloser) {

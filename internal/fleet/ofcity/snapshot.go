@@ -49,7 +49,7 @@ func (c *City) snapshot(ctx context.Context, client *api.Client) (fleet.Snapshot
 		s.Agents = append(s.Agents, a)
 		agents[a.ID] = a.Session
 	}
-	c.addLastLines(ctx, s.Agents)
+	c.addShown(ctx, s.Agents)
 	for i := range attention {
 		s.Attention = append(s.Attention, needOf(&attention[i]))
 	}
@@ -59,27 +59,33 @@ func (c *City) snapshot(ctx context.Context, client *api.Client) (fleet.Snapshot
 	return s, st.Seq, nil
 }
 
-// addLastLines adds what the agents show that the controller does not read itself. Without an
-// answer from the multiplexer there is none.
-func (c *City) addLastLines(ctx context.Context, agents []fleet.Agent) {
+// addShown adds what only the multiplexer knows of the agents on this machine. Without an
+// answer from it there is nothing.
+func (c *City) addShown(ctx context.Context, agents []fleet.Agent) {
 	p, ok := c.sessions.(interface {
-		LastLines(ctx context.Context, sessions []string) (map[string]string, error)
+		Shown(ctx context.Context, sessions []string) (map[string]fleet.Shown, error)
 	})
 	if !ok {
 		return
 	}
 	var sessions []string
 	for i := range agents {
-		if a := &agents[i]; a.State == string(api.StateRunning) && a.LastLine == "" && a.Host == "" {
+		if a := &agents[i]; a.State == string(api.StateRunning) && a.Host == "" {
 			sessions = append(sessions, a.Session)
 		}
 	}
-	last, err := p.LastLines(ctx, sessions)
+	shown, err := p.Shown(ctx, sessions)
 	if err != nil {
 		return
 	}
 	for i := range agents {
-		agents[i].LastLine = cmp.Or(agents[i].LastLine, last[agents[i].Session])
+		a := &agents[i]
+		s, ok := shown[a.Session]
+		if !ok || a.Host != "" {
+			continue
+		}
+		a.Incarnation, a.Title, a.Attached, a.Recording = s.Incarnation, s.Title, s.Attached, s.Recording
+		a.LastLine = cmp.Or(a.LastLine, s.LastLine)
 	}
 }
 

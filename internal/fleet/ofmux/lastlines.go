@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/internal/clock"
+	"gascity.dev/gc/internal/fleet"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
@@ -24,14 +25,29 @@ type lastLine struct {
 	text     string
 }
 
-// LastLines returns the last line that each of the sessions shows. One that is not there has
-// none. Screens that have not changed since the last call are not sent again.
-func (m *Mux) LastLines(ctx context.Context, sessions []string) (map[string]string, error) {
+// Shown returns what each of the sessions shows; nothing of one that is not there. Screens
+// that have not changed since the last call are not sent again.
+func (m *Mux) Shown(ctx context.Context, sessions []string) (map[string]fleet.Shown, error) {
 	c, err := m.client(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return m.lastLines(ctx, c, sessions)
+	last, err := m.lastLines(ctx, c, sessions)
+	if err != nil || len(last) == 0 {
+		return nil, err
+	}
+	list, err := c.List(ctx, "", false)
+	if err != nil {
+		return nil, err
+	}
+	shown := make(map[string]fleet.Shown, len(last))
+	for i := range list {
+		s := &list[i]
+		if line, ok := last[s.Name]; ok {
+			shown[s.Name] = fleet.Shown{Incarnation: s.ID, Title: s.Title, LastLine: line, Attached: s.Attached, Recording: s.Recording}
+		}
+	}
+	return shown, nil
 }
 
 func (m *Mux) lastLines(ctx context.Context, c *client.Client, sessions []string) (map[string]string, error) {
@@ -110,7 +126,7 @@ const (
 	linesWait  = 10 * time.Minute
 )
 
-// AwaitLines returns after a change of the lines that LastLines last returned, once a second
+// AwaitLines returns after a change of the last lines that Shown last returned, once a second
 // at most.
 func (m *Mux) AwaitLines(ctx context.Context) error {
 	for {

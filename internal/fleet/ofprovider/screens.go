@@ -127,7 +127,7 @@ func (s *Sessions) History(ctx context.Context, id string, p fleet.Page) (fleet.
 	return h, nil
 }
 
-// AwaitLines returns after a change of the lines that LastLines last returned; see
+// AwaitLines returns after a change of the last lines that Shown last returned; see
 // [ofmux.Mux.AwaitLines].
 func (s *Sessions) AwaitLines(ctx context.Context) error {
 	s.mu.Lock()

@@ -78,7 +78,7 @@ export class AgentView {
       return;
     }
     const messages = this.page.state.messages.filter((m) => m.agent === this.id);
-    const key = JSON.stringify([{ ...agent, lastLine: '', active: '' }, messages, this.controls(), this.page.conn.readOnly, this.page.conn.up]);
+    const key = JSON.stringify([{ ...agent, lastLine: '', active: '', title: '' }, messages, this.controls(), this.page.conn.readOnly, this.page.conn.up]);
     if (key === this.key0) return;
     this.key0 = key;
     this.#fill(agent);
@@ -103,8 +103,13 @@ export class AgentView {
     this.#bar(agent);
   }
 
+  // bar shows what can be done. Its buttons stay while they are the same: a click begins and
+  // ends on one.
   #bar(agent) {
     const { actions, conn } = this.page;
+    const key = JSON.stringify([agent.can, agent.recording, conn.readOnly, Boolean(this.cells), this.terminal.ended, this.controls()]);
+    if (key === this.barKey) return;
+    this.barKey = key;
     const at = [...this.bar.children].indexOf(document.activeElement);
     const link = (text, to) => el('a', { class: 'button', href: `#/${to}/${encodeURIComponent(this.id)}`, text });
     const buttons = [];

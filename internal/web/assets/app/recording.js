@@ -17,8 +17,9 @@ export class RecordingView {
     this.time = el('span', { class: 'dim time' });
     this.speed = el('select', { 'aria-label': 'Speed' }, [0.5, 1, 2, 4, 8, 16].map((s) => el('option', { value: s, text: `${s}×` })));
     this.speed.value = '1';
+    this.note = el('p', { class: 'dim', role: 'status', hidden: true });
     this.element = el('section', { class: 'one' },
-      el('div', { class: 'row bar' }, el('a', { class: 'button', href: `#/agent/${encodeURIComponent(id)}`, text: 'Back to the terminal' }), this.play, this.slider, this.time, this.speed), this.box);
+      el('div', { class: 'row bar' }, el('a', { class: 'button', href: `#/agent/${encodeURIComponent(id)}`, text: 'Back to the terminal' }), this.play, this.slider, this.time, this.speed), this.note, this.box);
   }
 
   get title() { return `Recording of ${line(this.page.state.name(this.id))}`; }
@@ -28,9 +29,12 @@ export class RecordingView {
     const stop = this.stop = new AbortController();
     try {
       const resp = await fetch(`/recording?id=${encodeURIComponent(this.id)}`, { headers: { 'Gc-Secret': this.page.conn.secret }, signal: stop.signal });
-      const text = await resp.text();
-      if (!resp.ok) throw new Error(text.trim());
-      this.#read(text.length > longest ? text.slice(0, text.lastIndexOf('\n', longest)) : text);
+      if (!resp.ok) throw new Error((await resp.text()).trim());
+      const { text, cut } = await beginning(resp.body);
+      this.#read(text);
+      if (!cut) return;
+      this.note.textContent = `Only the beginning: this is ${minutes(this.whole)} of it. gc session record has all.`;
+      this.note.hidden = false;
     } catch (e) {
       if (e.name !== 'AbortError') this.time.textContent = e.message;
     }
@@ -57,6 +61,7 @@ export class RecordingView {
       if (e[1] === 'o' || e[1] === 'r') this.list.push([e[0] - cut, e[1], e[2]]);
     }
     this.length = this.list.at(-1)?.[0] ?? 0;
+    this.whole = last; // with its pauses
     this.slider.max = this.length;
     this.x = make(this.box, { disableStdin: true, cols: head.width, rows: head.height, fontSize: fontFor(this.box, head.width, head.height) });
     this.play.disabled = false;
@@ -112,6 +117,21 @@ export class RecordingView {
     else return false;
     return true;
   }
+}
+
+// beginning reads whole lines of a stream, up to the longest recording.
+async function beginning(stream) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  const parts = [];
+  for (let length = 0; length <= longest;) {
+    const { value, done } = await reader.read();
+    if (done) return { text: parts.join(''), cut: false };
+    parts.push(value);
+    length += value.length;
+  }
+  await reader.cancel();
+  const text = parts.join('');
+  return { text: text.slice(0, text.lastIndexOf('\n', longest)), cut: true };
 }
 
 const minutes = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, '0')}`;

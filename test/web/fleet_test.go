@@ -29,14 +29,14 @@ func ago(d time.Duration) time.Time { return time.Now().Add(-d) }
 
 // coding is a screen as agents paint them.
 func coding(name string, n int) string {
-	return fmt.Sprintf("\x1b[1m\x1b[38;5;208m✻\x1b[m \x1b[1m%s\x1b[m \x1b[2m~/src/shop\x1b[m\r\n\r\n"+
+	return fmt.Sprintf("\x1b[1m\x1b[38;5;208m●\x1b[m \x1b[1m%s\x1b[m \x1b[2m~/src/shop\x1b[m\r\n\r\n"+
 		"\x1b[32m●\x1b[m Read \x1b[36minternal/cart/total.go\x1b[m (%d lines)\r\n"+
 		"\x1b[32m●\x1b[m Update \x1b[36minternal/cart/total.go\x1b[m\r\n"+
-		"   \x1b[48;5;52m 41 - \ttotal += item.Price            \x1b[m\r\n"+
-		"   \x1b[48;5;22m 41 + \ttotal += item.Price * item.Count\x1b[m\r\n\r\n"+
-		"\x1b[32m●\x1b[m Bash(go test ./internal/cart)\r\n  \x1b[2m⎿\x1b[m ok  shop/internal/cart  0.%ds\r\n\r\n"+
+		"   \x1b[48;5;52m 41 -   total += item.Price            \x1b[m\r\n"+
+		"   \x1b[48;5;22m 41 +   total += item.Price * item.Count\x1b[m\r\n\r\n"+
+		"\x1b[32m●\x1b[m Bash(go test ./internal/cart)\r\n  \x1b[2m└\x1b[m ok  shop/internal/cart  0.%ds\r\n\r\n"+
 		"\x1b[35m✢ Thinking…\x1b[m \x1b[2m(%ds · esc to interrupt)\x1b[m\r\n\r\n"+
-		"\x1b[2m──────────────────────────────────────────────\x1b[m\r\n> \x1b[7m \x1b[m\r\n", name, 60+n*7, 100+n, 3+n)
+		"\x1b[2m──────────────────────────────────────────────\x1b[m\r\n> \x1b[7m \x1b[m\x1b[?25l", name, 60+n*7, 100+n, 3+n)
 }
 
 const asking = "\x1b[1mBash command\x1b[m\r\n\r\n  rm -rf build && make release\r\n  \x1b[2mBuild a release from scratch\x1b[m\r\n\r\n" +

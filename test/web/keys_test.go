@@ -192,6 +192,29 @@ func TestLongRecordingIsCut(t *testing.T) {
 	p.wait(`window.gc.view.list.length === 63 && window.gc.view.element.querySelector('[role=status]').checkVisibility()`)
 }
 
+// TestGrids: a grid of two or three fills the window with whole screens.
+func TestGrids(t *testing.T) {
+	f := team()
+	p := open(t, serve(t, f).link(false), laptop)
+	p.to("fleet")
+	p.see("infra · pool reviewers")
+	for _, c := range []struct {
+		size string
+		side int
+	}{{"grid2", 2}, {"grid3", 3}} {
+		p.run(`window.gc.view.resize('` + c.size + `'); 0`)
+		p.wait(`document.querySelectorAll('.group').length === 0`)
+		inView := `[...document.querySelectorAll('.card')].filter((c) => c.getBoundingClientRect().bottom <= innerHeight)`
+		p.wait(fmt.Sprintf("%s.length === %d", inView, c.side*c.side))
+		p.wait(inView + `.every((c) => { const s = c.querySelector('canvas'), r = s.getBoundingClientRect(), box = c.querySelector('.thumb').getBoundingClientRect();
+			return s.width > 250 && r.right <= box.right && r.bottom <= box.bottom; })`)
+		if rows := eval[int](p, `window.gc.view.screenOf('cart').rows`); rows != 30 {
+			t.Errorf("%s: %d rows are shown of 30", c.size, rows)
+		}
+		p.picture(c.size + "-laptop")
+	}
+}
+
 func TestFloodOfLines(t *testing.T) {
 	f := team()
 	f.Attached = func(_ string, _ fleet.AttachOptions, conn io.ReadWriteCloser) {

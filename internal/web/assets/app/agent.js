@@ -48,7 +48,7 @@ export class AgentView {
 
   // cells shows the screen without a terminal, for providers that have none.
   #cells() {
-    this.cells = new Screen({ fit: Math.min(this.box.clientWidth, 1100) });
+    this.cells = new Screen([Math.min(this.box.clientWidth, 1100), Infinity]);
     this.cells.canvas.setAttribute('aria-label', `Screen of ${this.title}`);
     this.box.replaceChildren(this.cells.canvas);
     this.box.classList.add('plain');

@@ -36,10 +36,9 @@ export class Screen {
   all = true;
   update = null;
 
-  // width is the width of a character in CSS pixels, or of the whole picture with fit.
-  constructor({ width = 4, fit = 0 } = {}) {
-    this.width = width;
-    this.fit = fit;
+  // box is the space for the picture in CSS pixels: [width, height]; see fit.
+  constructor(box = [320, Infinity]) {
+    this.box = box;
     this.canvas = document.createElement('canvas');
     this.canvas.className = 'cells';
     this.canvas.setAttribute('role', 'img');
@@ -63,6 +62,12 @@ export class Screen {
     later(this);
   }
 
+  // fit draws the screen as large as the space permits.
+  fit(box) {
+    this.box = box;
+    this.repaint();
+  }
+
   repaint() {
     this.all = true;
     later(this);
@@ -77,18 +82,28 @@ export class Screen {
     return out.trimEnd();
   }
 
+  // letters returns the size of the letters and of a cell, in pixels of the device. Rows are
+  // whole pixels high; they move together a little before the letters become smaller.
+  #letters(ratio) {
+    const [width, height] = this.box;
+    const size = Math.max(1, width * ratio / this.cols / measure());
+    const most = Math.max(1, Math.floor(height * ratio / this.rows));
+    const h = Math.min(Math.ceil(size * 1.2), most);
+    const fits = Math.min(size, h / 1.05);
+    return { h, size: fits, w: fits * measure() };
+  }
+
   draw() {
     const u = this.update;
     if (!u || !this.cols || !this.rows) return;
     const ratio = window.devicePixelRatio || 1;
-    const w = Math.max(1, (this.fit ? this.fit / this.cols : this.width) * ratio);
-    const size = w / measure();
-    const h = Math.ceil(size * 1.2);
+    const { w, h, size } = this.#letters(ratio);
     const canvas = this.canvas;
     const width = Math.ceil(w * this.cols), height = h * this.rows;
     if (canvas.width !== width || canvas.height !== height) {
       canvas.width = width;
       canvas.height = height;
+      canvas.style.width = `${width / ratio}px`;
       this.all = true;
     }
     const c = canvas.getContext('2d', { alpha: false });

@@ -1,19 +1,28 @@
-// The fleet: every agent with its live screen, grouped by rig, the agents of a pool
-// beside each other.
+// The fleet: every agent with its live screen, grouped by rig and pool.
 import { el, line, since, visible } from './text.js';
 import { colour, word } from './state.js';
 import { Screen } from './cells.js';
 import { onChange } from './theme.js';
 
-// Sizes of the screens: columns of a row, and what of a screen is shown.
+// Sizes of the screens, and what of a screen is shown. A grid fills the window with whole
+// screens, without groups.
 const sizes = {
   list: { label: 'List' },
   small: { label: 'Small', crop: { cols: 80, rows: 18 }, rate: 4 },
   large: { label: 'Large', crop: { cols: 120, rows: 40 }, rate: 15 },
+  grid2: { label: '2×2', crop: {}, rate: 30, grid: true },
+  grid3: { label: '3×3', crop: {}, rate: 15, grid: true },
 };
 const sorts = { name: 'Name', since: 'Since', active: 'Activity' };
 
 const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+// group is the group of an agent: those of a rig without a pool come before its pools.
+const group = (a) => (a.rig || a.pool ? `${a.rig ?? ''}\n${a.pool ?? ''}` : '');
+const heading = (g) => {
+  const [rig, pool] = g.split('\n');
+  return line([rig, pool && `pool ${pool}`].filter(Boolean).join(' · '));
+};
 
 export class FleetView {
   #cards = new Map();
@@ -36,6 +45,9 @@ export class FleetView {
     this.empty = el('p', { class: 'empty dim' });
     this.element = el('section', { 'aria-label': 'Fleet' },
       el('div', { class: 'bar row' }, this.filter, this.state, this.sort, this.sizer, this.count), this.empty, this.groups);
+    this.space = new ResizeObserver((entries) => {
+      for (const { target, contentRect: r } of entries) this.#cards.get(target.dataset.thumb)?.screen.fit([r.width, r.height]);
+    });
     this.observer = new IntersectionObserver((entries) => this.#visible(entries), { rootMargin: '200px' });
   }
 
@@ -60,6 +72,7 @@ export class FleetView {
     this.#cards.clear();
     this.#seen.clear();
     this.observer.disconnect();
+    this.space.disconnect();
     this.update();
     this.#look();
   }
@@ -71,7 +84,7 @@ export class FleetView {
     const shown = all.filter((a) => (!this.state.value || word(a) === this.state.value)
       && (!text || [a.name, a.rig, a.pool, a.provider, a.host, a.lastLine, word(a)].join(' ').toLowerCase().includes(text)));
     const by = this.sort.value;
-    if (by === 'name') shown.sort((a, b) => compare(a.pool ?? '', b.pool ?? '') || compare(a.name, b.name));
+    if (by === 'name') shown.sort((a, b) => compare(group(a), group(b)) || compare(a.name, b.name));
     else shown.sort((a, b) => (Date.parse(b[by] ?? 0) || 0) - (Date.parse(a[by] ?? 0) || 0));
     this.count.textContent = shown.length === all.length ? `${all.length} agents` : `${shown.length} of ${all.length} agents`;
     this.empty.hidden = shown.length > 0;
@@ -93,16 +106,16 @@ export class FleetView {
   #place(shown) {
     const groups = new Map();
     for (const a of shown) {
-      const name = a.rig ?? '';
+      const name = sizes[this.size].grid ? '' : group(a);
       if (!groups.has(name)) groups.set(name, []);
       groups.get(name).push(a);
     }
-    const names = [...groups.keys()].sort();
+    const names = [...groups.keys()].sort(compare);
     const key = JSON.stringify(names);
     if (this.names !== key) {
       this.names = key;
-      this.groups.replaceChildren(...names.map((n) => el('section', { 'aria-label': line(n) || 'Agents' },
-        n ? el('h2', { class: 'group', text: line(n) }) : null, el('div', { class: 'cards' }))));
+      this.groups.replaceChildren(...names.map((n) => el('section', { 'aria-label': heading(n) || 'Agents' },
+        n ? el('h2', { class: 'group', text: heading(n) }) : null, el('div', { class: 'cards' }))));
     }
     const there = new Set(shown.map((a) => a.id));
     names.forEach((n, i) => {
@@ -116,6 +129,7 @@ export class FleetView {
       if (there.has(id)) continue;
       card.element.remove();
       this.observer.unobserve(card.element);
+      if (card.thumb) this.space.unobserve(card.thumb);
       this.#cards.delete(id);
       this.#seen.delete(id);
     }
@@ -127,6 +141,7 @@ export class FleetView {
       card = this.#make(agent);
       this.#cards.set(agent.id, card);
       this.observer.observe(card.element);
+      if (card.thumb) this.space.observe(card.thumb);
     }
     if (card.agent !== agent) {
       card.agent = agent;
@@ -136,11 +151,12 @@ export class FleetView {
   }
 
   #make(agent) {
-    const screen = sizes[this.size].crop ? new Screen({ width: this.size === 'large' ? 7.2 : 4 }) : null;
+    const screen = sizes[this.size].crop ? new Screen() : null;
+    const thumb = screen && el('div', { class: 'thumb', 'data-thumb': agent.id }, screen.canvas);
     const part = { head: el('div', { class: 'head' }), last: el('p', { class: 'last' }) };
     const element = el('a', { class: 'card agent', 'data-nav': true, 'data-agent': agent.id, href: `#/agent/${encodeURIComponent(agent.id)}` },
-      part.head, screen ? el('div', { class: 'thumb' }, screen.canvas) : null, part.last);
-    return { element, screen, ...part };
+      part.head, thumb, part.last);
+    return { element, screen, thumb, ...part };
   }
 
   #fill({ element, head, last, agent, screen }) {
@@ -149,7 +165,7 @@ export class FleetView {
     const name = line(agent.name);
     element.setAttribute('aria-label', `${name}: ${w}${agent.question ? `, asks: ${line(agent.question.prompt)}` : ''}`);
     screen?.canvas.setAttribute('aria-label', `Screen of ${name}`);
-    const facts = [agent.pool, agent.provider, agent.host, agent.restarts ? `${agent.restarts} restarts` : '', agent.queued ? `${agent.queued} queued` : ''];
+    const facts = [agent.provider, agent.host, agent.restarts ? `${agent.restarts} restarts` : '', agent.queued ? `${agent.queued} queued` : ''];
     head.replaceChildren(el('span', { class: 'name', text: name }), el('span', { class: `badge ${colour(w)}`, text: w, title: agent.source ? `from ${agent.source}` : '' }),
       el('span', { class: 'dim grow facts', text: line(facts.filter(Boolean).join(' · ')) }), since(w === 'unknown' && agent.seen ? agent.seen : agent.since));
     const text = agent.question ? agent.question.prompt : agent.error || agent.lastLine || agent.message || '';
@@ -170,6 +186,8 @@ export class FleetView {
     const { crop, rate } = sizes[this.size];
     this.page.conn.look(crop ? [...this.#seen].map((id) => ({ id, rate, crop })) : []);
   }
+
+  screenOf(id) { return this.#cards.get(id)?.screen; }
 
   screen(u) { this.#cards.get(u.id)?.screen?.apply(u); }
 

@@ -156,7 +156,7 @@ var arrows = map[string][]string{
 	"internal/controller/outside":  {"runtime", "internal/agent", "internal/config", "internal/controller/api", "internal/kept"},
 	"internal/controller/api":      {"runtime", "internal/sockpath", "internal/config", "internal/session", "internal/mail", "internal/alive", "internal/clock"},
 	"internal/controller/junit":    {"internal/controller/api"},
-	"internal/controller/names":    {"runtime", "internal/agent", "internal/config", "internal/controller/api", "internal/controller/query"},
+	"internal/controller/names":    {"mux/api", "runtime", "internal/agent", "internal/config", "internal/controller/api", "internal/controller/query"},
 	"internal/controller/outbox":   {"internal/clock"},
 	"internal/controller/query":    {"runtime", "internal/clock", "internal/delivery"},
 	"internal/controller/plan":     {"internal/agent", "internal/session", "internal/process"},
@@ -194,7 +194,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/gc/internal/muxcmd": {
 		"internal/self",
-		"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "cmd/gc/internal/hostcheck", "cmd/gc/internal/hostcmd", "internal/agent", "internal/controller/api", "internal/far",
+		"cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "cmd/gc/internal/hostcheck", "cmd/gc/internal/hostcmd", "internal/agent", "internal/controller/api", "internal/controller/names", "internal/far",
 		"mux/api", "mux/client", "mux/many", "runtime", "internal/shell",
 	},
 
@@ -209,7 +209,7 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/cli":      {"cmd/gc/internal/display", "internal/agent", "internal/config", "internal/controller/api", "internal/nearest", "internal/trust", "mux/api", "mux/attach", "mux/keys", "runtime"},
 	"cmd/gc-mcp":               {"internal/controller/api", "internal/mcp", "mux/client", "mux/api"},
 
-	"cmd/gc-ui":                      {"internal/fleet", "internal/tui", "internal/web", "internal/web/access", "internal/web/metrics", "mux/api", "internal/controller/api", "internal/fleet/ofcity", "internal/fleet/ofmux", "internal/fleet/wire", "mux/client"},
+	"cmd/gc-ui":                      {"internal/fleet", "internal/tui", "internal/web", "internal/web/access", "internal/web/metrics", "mux/api", "internal/controller/api", "internal/fleet/ofcity", "internal/fleet/ofmux", "internal/fleet/wire", "internal/far", "internal/link", "mux/client", "mux/many"},
 	"internal/web":                   {"internal/fleet", "internal/screens", "internal/web/access", "internal/web/assets"},
 	"internal/web/assets":            {},
 	"internal/web/metrics":           {"internal/fleet"},

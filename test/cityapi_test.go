@@ -38,7 +38,7 @@ func (c *liveCity) follows() *follower {
 	c.t.Helper()
 	path := cityapi.SocketPath(c.path)
 	f := &follower{t: c.t, screens: map[string]screens.Screen{}}
-	f.Client = wire.New("", func(ctx context.Context) (conn net.Conn, err error) {
+	f.Client = wire.New("", "", func(ctx context.Context) (conn net.Conn, err error) {
 		err = sockpath.With(path, func(short string) error {
 			conn, err = new(net.Dialer).DialContext(ctx, "unix", short)
 			return err

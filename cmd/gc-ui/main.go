@@ -81,6 +81,8 @@ type place struct {
 	city    string // directory; "" without one
 	host    string // ssh:// URL of another machine; "" for this one
 	hostBin string // what gc is called there
+
+	hostCity string // directory of the city there; "" for the only one that runs, or the sessions
 	color   string // auto, always or never
 }
 
@@ -91,6 +93,7 @@ func (p *place) flags(name string) *flag.FlagSet {
 	f.StringVar(&p.city, "city", "", "`directory` of the city")
 	f.StringVar(&p.host, "host", "", "`URL` of another machine")
 	f.StringVar(&p.hostBin, "host-bin", "", "`path` of gc there")
+	f.StringVar(&p.hostCity, "host-city", "", "`directory` of the city there")
 	f.StringVar(&p.color, "color", "auto", "auto, always or never")
 	return f
 }
@@ -98,12 +101,7 @@ func (p *place) flags(name string) *flag.FlagSet {
 // open returns the fleet. It connects when it is asked something.
 func (p *place) open(ctx context.Context) (fleet.Fleet, error) {
 	if p.host != "" {
-		h, err := client.ParseHost(p.host)
-		if err != nil {
-			return nil, err
-		}
-		h.Program, h.Bin, h.Version = os.Getenv("GC_SSH"), p.hostBin, version
-		return ofmux.Open("sessions", h.String(), h.Dial), nil
+		return p.openHost(ctx)
 	}
 	paths, err := api.DefaultPaths(os.Getenv)
 	if err != nil {
@@ -123,7 +121,7 @@ const probeLimit = 2 * time.Second
 // controller, or with an older one, it is what the controller's other requests and this
 // machine's multiplexer show.
 func openCity(ctx context.Context, dir string, sessions *ofmux.Mux) fleet.Fleet {
-	c := wire.New(filepath.Base(dir), func(ctx context.Context) (net.Conn, error) { return cityapi.Connect(ctx, dir) })
+	c := wire.New(filepath.Base(dir), "", func(ctx context.Context) (net.Conn, error) { return cityapi.Connect(ctx, dir) })
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	if served, err := c.Served(ctx); err == nil && served {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +15,7 @@ import (
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller"
 	cityapi "gascity.dev/gc/internal/controller/api"
+	"gascity.dev/gc/internal/controller/names"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
 )
@@ -66,7 +66,7 @@ func (a *app) controllerOptions() (controller.Options, error) {
 	}
 	far := elsewhere.New(a.providers)
 	return controller.Options{
-		City: city, Provider: p, ProviderName: c.Name, Background: far.Commands(), Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: claimsDir(),
+		City: city, Provider: p, ProviderName: c.Name, Background: far.Commands(), Steps: a.providers.TellSteps, Trusted: controllerTrust, Claims: names.ClaimsDir(os.Getenv),
 		Build: build, Outboxes: far.Outboxes, FollowOutboxes: far.Follow, HostStream: a.providers.Forward, Place: a.providers.Where,
 		Fleet: cityfleet.Serve(city.Dir, p),
 	}, nil
@@ -93,21 +93,6 @@ func checkMuxDir(city *config.City) error {
 		return err
 	}
 	return client.CheckStateDir(paths)
-}
-
-// claimsDir is where the cities of this user record which names they own; "" if
-// the environment does not say.
-func claimsDir() string {
-	paths, err := api.DefaultPaths(func(name string) string {
-		if name == "GC_MUX_SOCKET" {
-			return "" // the same place for all multiplexers
-		}
-		return os.Getenv(name)
-	})
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(paths.Dir, "cities")
 }
 
 // launchController starts a controller in the background and returns the city's

@@ -82,6 +82,16 @@ func (c *Client) Mux(ctx context.Context, start bool) (net.Conn, error) {
 	return &muxConn{conn, c}, nil
 }
 
+// City connects to the controller of the city in a directory there; "" is the only city that
+// runs. Errors of the other machine are those of Read: ErrNoCity, ErrManyCities.
+func (c *Client) City(ctx context.Context, dir string) (net.Conn, error) {
+	conn, err := c.d.Dial(ctx, kindCity, cityArgs{Dir: dir})
+	if err != nil {
+		return nil, c.from(ctx, err)
+	}
+	return &muxConn{conn, c}, nil
+}
+
 // muxConn names the machine in refusals.
 type muxConn struct {
 	net.Conn

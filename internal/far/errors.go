@@ -26,6 +26,8 @@ var codes = []struct {
 	{"frozen", api.ErrFrozen},
 	{"unreachable", api.ErrUnreachable},
 	{"kind", api.ErrVersion},
+	{"no_city", ErrNoCity},
+	{"cities", ErrManyCities},
 	{"escapes", staging.ErrEscapes},
 	{"incomplete", staging.ErrIncomplete},
 	{"no_program", exec.ErrNotFound},
@@ -35,6 +37,12 @@ var codes = []struct {
 	{"permission", fs.ErrPermission},
 	{"deadline", context.DeadlineExceeded},
 }
+
+// Why there is no connection to a city.
+var (
+	ErrNoCity     = errors.New("no city runs")
+	ErrManyCities = errors.New("several cities run")
+)
 
 // maxText bounds the text of an error: the peer reads it as one line of at most 4 KiB.
 const maxText = 2 << 10

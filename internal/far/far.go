@@ -25,13 +25,18 @@ const (
 	kindRuntimes  = "runtimes"  // runtimesArgs → []root
 	kindTerminate = "terminate" // terminateArgs → {}
 	kindGone      = "gone"      // goneArgs → {} when the program has gone
+	kindCity      = "city"      // cityArgs; then the bytes of a connection to the city's controller
 )
 
 // Kinds lists what the Server serves.
-var Kinds = []string{kindMux, kindEnviron, kindFacts, kindRun, kindStage, kindDir, kindProgram, kindRuntimes, kindTerminate, kindGone}
+var Kinds = []string{kindMux, kindEnviron, kindFacts, kindRun, kindStage, kindDir, kindProgram, kindRuntimes, kindTerminate, kindGone, kindCity}
 
 type muxArgs struct {
 	Start bool `json:"start"` // a server if there is none
+}
+
+type cityArgs struct {
+	Dir string `json:"dir,omitempty"` // "" = the only one that runs
 }
 
 type environArgs struct {

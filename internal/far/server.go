@@ -26,6 +26,10 @@ type Server struct {
 	Paths   api.Paths // of the mux
 	Version string    // of this gc, and of a mux that it starts
 	Environ []string  // of commands and sessions; nil: this process's
+
+	// City connects to the controller of the city in a directory; "" is the only city that
+	// runs. ErrNoCity, ErrManyCities; nil: there never is one.
+	City func(ctx context.Context, dir string) (net.Conn, error)
 }
 
 // Hello is the server's greeting.
@@ -40,6 +44,8 @@ func (s *Server) Handle(ctx context.Context, r many.Request, conn net.Conn) {
 	switch r.Kind {
 	case kindMux:
 		err = with(r, func(a muxArgs) error { return s.mux(ctx, a, conn) })
+	case kindCity:
+		err = with(r, func(a cityArgs) error { return s.city(ctx, a, conn) })
 	case kindRun:
 		err = with(r, func(a runArgs) error { return s.run(ctx, a, conn) })
 	case kindStage:
@@ -156,21 +162,39 @@ func (s *Server) mux(ctx context.Context, a muxArgs, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	defer mux.Close()
-	if many.Accept(conn) != nil {
-		return nil
+	join(ctx, conn, mux)
+	return nil
+}
+
+// city is mux for the controller of a city.
+func (s *Server) city(ctx context.Context, a cityArgs, conn net.Conn) error {
+	if s.City == nil {
+		return fmt.Errorf("%w there", ErrNoCity)
 	}
-	stop := context.AfterFunc(ctx, func() { mux.Close() })
+	controller, err := s.City(ctx, a.Dir)
+	if err != nil {
+		return err
+	}
+	join(ctx, conn, controller)
+	return nil
+}
+
+// join accepts conn, and copies between it and another connection, which it closes.
+func join(ctx context.Context, conn, other net.Conn) {
+	defer other.Close()
+	if many.Accept(conn) != nil {
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { other.Close() })
 	defer stop()
 	there := make(chan struct{})
 	go func() {
 		defer close(there)
-		pass(mux, conn)
+		pass(other, conn)
 	}()
-	pass(conn, mux)
-	conn.Close() // the mux sends nothing any more
+	pass(conn, other)
+	conn.Close() // the other sends nothing any more
 	<-there
-	return nil
 }
 
 // pass copies to the end and passes that on.

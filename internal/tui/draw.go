@@ -126,7 +126,7 @@ func (m *model) header() cells.Row {
 	case !m.known:
 		r.Put("", "connecting…", m.cols-r.Cols())
 	case n > 0:
-		r.Put("", strconv.Itoa(len(m.snap.Agents))+" agents, "+plural(n, "needs you", "need you"), m.cols-r.Cols())
+		r.Put("", plural(len(m.snap.Agents), "agent", "agents")+", "+plural(n, "needs you", "need you"), m.cols-r.Cols())
 	default:
 		r.Put("", plural(len(m.snap.Agents), "agent", "agents")+", nothing needs you", m.cols-r.Cols())
 	}

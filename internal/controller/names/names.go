@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +23,7 @@ import (
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/query"
+	muxapi "gascity.dev/gc/mux/api"
 	"gascity.dev/gc/runtime"
 )
 
@@ -111,6 +113,35 @@ type claim struct {
 	Space string `json:"space"`
 	City  string `json:"city"`
 	ID    string `json:"id"`
+}
+
+// ClaimsDir is where the cities of this user record which names they own; "" if the
+// environment does not say.
+func ClaimsDir(getenv func(string) string) string {
+	paths, err := muxapi.DefaultPaths(func(name string) string {
+		if name == "GC_MUX_SOCKET" {
+			return "" // the same place for all multiplexers
+		}
+		return getenv(name)
+	})
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(paths.Dir, "cities")
+}
+
+// Cities returns the directories of this user's cities that have recorded a claim, in order.
+func Cities(claims string) []string {
+	files, _ := filepath.Glob(filepath.Join(claims, "*.json")) // the pattern is right
+	var dirs []string
+	for _, f := range files {
+		var c claim
+		if b, err := os.ReadFile(f); err == nil && json.Unmarshal(b, &c) == nil && c.City != "" {
+			dirs = append(dirs, c.City)
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
 }
 
 // claimNames reports whether another city owns the names, and otherwise claims

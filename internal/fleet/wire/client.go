@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ const (
 // Client is a fleet that a [Handler] serves. It is safe for concurrent use.
 type Client struct {
 	http *http.Client
+	host string
 
 	mu   sync.Mutex // guards last
 	last fleet.Snapshot
@@ -35,14 +37,14 @@ type Client struct {
 var _ fleet.Fleet = (*Client)(nil)
 
 // New returns a client whose connections dial makes. name is what the fleet is called while
-// nothing is known of it.
-func New(name string, dial func(ctx context.Context) (net.Conn, error)) *Client {
+// nothing is known of it; host is the other machine, "" for this one.
+func New(name, host string, dial func(ctx context.Context) (net.Conn, error)) *Client {
 	t := &http.Transport{
 		DialContext:  func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second,
 	}
-	empty := fleet.Snapshot{Name: name, Agents: []fleet.Agent{}, Attention: []fleet.Attention{}, Messages: []fleet.Message{}}
-	return &Client{http: &http.Client{Transport: t}, last: empty}
+	empty := fleet.Snapshot{Name: name, Host: host, Agents: []fleet.Agent{}, Attention: []fleet.Attention{}, Messages: []fleet.Message{}}
+	return &Client{http: &http.Client{Transport: t}, host: host, last: empty}
 }
 
 // Served reports whether the server knows these paths; an error means that it does not
@@ -149,6 +151,7 @@ func (c *Client) Watch(ctx context.Context, show func(fleet.Snapshot)) error {
 	for {
 		err := c.follow(ctx, func(s fleet.Snapshot) {
 			pause, lost = firstPause, time.Time{}
+			s.Host = cmp.Or(s.Host, c.host)
 			c.note(s)
 			show(s)
 		})

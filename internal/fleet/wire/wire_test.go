@@ -42,7 +42,7 @@ func start(t *testing.T, f fleet.Fleet) *Client {
 }
 
 func dial(t *testing.T, path string) *Client {
-	c := New("city", func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) })
+	c := New("city", "", func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) })
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -278,7 +278,7 @@ func TestServed(t *testing.T) {
 	}
 	old := httptest.NewServer(http.NotFoundHandler())
 	defer old.Close()
-	c := New("", func(ctx context.Context) (net.Conn, error) {
+	c := New("", "", func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", old.Listener.Addr().String())
 	})
 	defer c.Close()

@@ -16,7 +16,7 @@ func runMany(ctx context.Context, a *commands) error {
 	if err != nil {
 		return err
 	}
-	s := &far.Server{Paths: paths, Version: a.mux.Version}
+	s := &far.Server{Paths: paths, Version: a.mux.Version, City: connectCity}
 	return many.Serve(ctx, newStdio(a.In, a.Out), s.Hello(), s.Handle)
 }
 

@@ -51,10 +51,13 @@ func NewUI(c *cli.Console, p Place) *cobra.Command {
 	p.Mux.AddFlag(cmd)
 	return cli.Describe(cmd, `Shows who needs you, every agent, and the live screen of the selected one. Enter
 attaches; the detach keys come back to the list. ? lists the keys. Outside a city it
-shows the sessions of the multiplexer. It has no state: start it as often as you like.
+shows the sessions of the multiplexer. With --host it shows the city that runs there, or
+the one in the directory --city there; without a city, the sessions. It has no state:
+start it as often as you like.
 The program is gc-ui beside gc.`, `
 		gc ui
-		gc ui --host build`, notInstalled)
+		gc ui --host build
+		gc ui --host build --city /srv/town`, notInstalled)
 }
 
 // NewWeb returns gc web.
@@ -80,7 +83,7 @@ that other machines reach need TLS. The program is gc-ui beside gc.`, `
 
 // execute runs gc-ui with the name, the place and the flags of a command, and more of them.
 func (p Place) execute(cmd *cobra.Command, more ...string) error {
-	place, err := p.args()
+	place, err := p.args(cmd)
 	if err != nil {
 		return err
 	}
@@ -106,13 +109,17 @@ func (p Place) execute(cmd *cobra.Command, more ...string) error {
 }
 
 // args are the city or the other machine as flags of gc-ui.
-func (p Place) args() ([]string, error) {
+func (p Place) args(cmd *cobra.Command) ([]string, error) {
 	h, err := p.Mux.Remote()
 	if err != nil {
 		return nil, err
 	}
 	if h != nil {
-		return []string{"--host=" + h.String(), "--host-bin=" + h.Bin}, nil
+		place := []string{"--host=" + h.String(), "--host-bin=" + h.Bin}
+		if city := cmd.Flags().Lookup("city"); city != nil && city.Changed {
+			place = append(place, "--host-city="+city.Value.String())
+		}
+		return place, nil
 	}
 	dir, err := p.City()
 	if err != nil || dir == "" {

@@ -1,5 +1,5 @@
 // One agent: its question, its terminal, and all that can be done to it.
-import { el, line, since, visible } from './text.js';
+import { count, el, line, since, visible } from './text.js';
 import { colour, word } from './state.js';
 import { Screen } from './cells.js';
 import { AgentTerminal, keyRow } from './terminal.js';
@@ -92,7 +92,7 @@ export class AgentView {
 
   #fill(agent) {
     const w = word(agent);
-    const facts = [where(agent), agent.provider, agent.restarts ? `${agent.restarts} restarts` : '', agent.attached ? `${agent.attached} attached` : ''];
+    const facts = [where(agent), agent.provider, agent.restarts ? count(agent.restarts, 'restart') : '', agent.attached ? `${agent.attached} attached` : ''];
     this.head.replaceChildren(...[el('h2', { text: line(agent.name) }), el('span', { class: `badge ${colour(w)}`, text: w }),
       since(agent.since), el('span', { class: 'dim', text: agent.source ? `from ${line(agent.source)}` : '' }),
       w === 'unknown' && agent.seen ? el('span', { class: 'dim' }, 'last known ', since(agent.seen), ' ago') : null,

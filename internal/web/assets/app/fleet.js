@@ -1,5 +1,5 @@
 // The fleet: every agent with its live screen, grouped by rig and pool.
-import { el, line, since, visible } from './text.js';
+import { count, el, line, since, visible } from './text.js';
 import { colour, word } from './state.js';
 import { Screen } from './cells.js';
 import { onChange } from './theme.js';
@@ -86,7 +86,7 @@ export class FleetView {
     const by = this.sort.value;
     if (by === 'name') shown.sort((a, b) => compare(group(a), group(b)) || compare(a.name, b.name));
     else shown.sort((a, b) => (Date.parse(b[by] ?? 0) || 0) - (Date.parse(a[by] ?? 0) || 0));
-    this.count.textContent = shown.length === all.length ? `${all.length} agents` : `${shown.length} of ${all.length} agents`;
+    this.count.textContent = shown.length === all.length ? count(all.length, 'agent') : `${shown.length} of ${count(all.length, 'agent')}`;
     this.empty.hidden = shown.length > 0;
     this.empty.textContent = this.page.state.known ? 'No agents.' : 'Waiting for the fleet…';
     this.#place(shown);
@@ -165,7 +165,7 @@ export class FleetView {
     const name = line(agent.name);
     element.setAttribute('aria-label', `${name}: ${w}${agent.question ? `, asks: ${line(agent.question.prompt)}` : ''}`);
     screen?.canvas.setAttribute('aria-label', `Screen of ${name}`);
-    const facts = [agent.provider, agent.host, agent.restarts ? `${agent.restarts} restarts` : '', agent.queued ? `${agent.queued} queued` : ''];
+    const facts = [agent.provider, agent.host, agent.restarts ? count(agent.restarts, 'restart') : '', agent.queued ? `${agent.queued} queued` : ''];
     head.replaceChildren(el('span', { class: 'name', text: name }), el('span', { class: `badge ${colour(w)}`, text: w, title: agent.source ? `from ${agent.source}` : '' }),
       el('span', { class: 'dim grow facts', text: line(facts.filter(Boolean).join(' · ')) }), since(w === 'unknown' && agent.seen ? agent.seen : agent.since));
     const text = agent.question ? agent.question.prompt : agent.error || agent.lastLine || agent.message || '';

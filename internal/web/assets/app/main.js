@@ -1,5 +1,5 @@
 // The page: one connection, one state, one view at a time, chosen by the URL.
-import { el, line, span, tick } from './text.js';
+import { count, el, line, span, tick } from './text.js';
 import { Connection } from './conn.js';
 import { State } from './state.js';
 import { Actions } from './actions.js';
@@ -67,13 +67,13 @@ class Page {
   }
 
   nav() {
-    const count = this.state.attention.length;
-    const key = `${this.name} ${count}`;
+    const needed = this.state.attention.length;
+    const key = `${this.name} ${needed}`;
     if (key === this.navKey) return;
     this.navKey = key;
     document.getElementById('nav').replaceChildren(...links.map(([name, text, k]) => el('a', {
       href: `#/${name}`, 'aria-current': name === this.name ? 'page' : null, title: k,
-    }, text, name === '' && count ? el('b', { class: 'count', text: String(count), 'aria-label': `${count} agents` }) : null)));
+    }, text, name === '' && needed ? el('b', { class: 'count', text: String(needed), 'aria-label': count(needed, 'agent') }) : null)));
   }
 
   // status says what the page shows, and that a server is lost.

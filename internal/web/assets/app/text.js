@@ -29,6 +29,9 @@ export function visible(text) {
 // line is visible text on one line.
 export const line = (text) => visible(String(text ?? '').replace(/[\n\t]+/g, ' '));
 
+// count is a number of things: 1 agent, 2 agents.
+export const count = (n, thing) => `${n} ${thing}${n === 1 ? '' : 's'}`;
+
 // span says how long ago a time was: 5s, 3m, 2h, 4d; "" if it is not known.
 export function span(time, now = Date.now()) {
   if (!time) return '';

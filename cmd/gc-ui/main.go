@@ -83,7 +83,7 @@ type place struct {
 	hostBin string // what gc is called there
 
 	hostCity string // directory of the city there; "" for the only one that runs, or the sessions
-	color   string // auto, always or never
+	color    string // auto, always or never
 }
 
 // flags returns the flags that ui and web have in common.

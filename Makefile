@@ -9,6 +9,8 @@ BIN       := bin/gc
 NAME      ?= gc
 PREFIX    ?= /usr/local
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# The date of the commit: two builds of a commit are the same.
+EPOCH     ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 # HTTP/2 is not used, and without it every start is 3 % shorter.
 TAGS      := nethttpomithttp2
@@ -105,6 +107,11 @@ imports:
 docs: ## generate docs/cli from the commands, and docs/city-toml.md from internal/config
 	$(GO) test -count=1 ./cmd/gc -run '^TestDocs$$' -update
 	$(GO) test -count=1 ./internal/config/reference -run '^TestDocs$$' -update
+
+.PHONY: man
+man: ## generate the man pages in bin/man
+	@mkdir -p bin/man
+	SOURCE_DATE_EPOCH=$(EPOCH) $(GO) test -count=1 ./cmd/gc -run '^TestManPages$$' -man '$(CURDIR)/bin/man'
 
 .PHONY: docs-check
 docs-check:

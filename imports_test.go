@@ -198,6 +198,8 @@ var arrows = map[string][]string{
 		"mux/api", "mux/client", "mux/many", "runtime", "internal/shell",
 	},
 
+	"cmd/gc/internal/topics": {"cmd/gc/internal/cli", "internal/config", "internal/config/reference", "internal/nearest"},
+
 	"cmd/gc/internal/configcmd": {"cmd/gc/internal/cli", "internal/config/reference"},
 
 	"cmd/gc/internal/opcmd":    {"cmd/gc/internal/backend", "cmd/gc/internal/cli", "cmd/gc/internal/sessionop", "runtime/exec/check"},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +38,7 @@ func newKeysCmd(a *app, s scope) *cobra.Command {
 character is its own key. C- is Ctrl, M- is Alt, S- is Shift: C-c, M-x, S-Tab, C-Left.
 The names are:
 
-`+wrapWords(keys.Names(), 76)+`
+`+cli.Wrap("  ", keys.Names())+`
 
 If a name is unknown, nothing is sent. An agent over ACP takes no keys.`, fmt.Sprintf(`
 		%[1]s keys %[2]s Down Down Enter
@@ -70,20 +69,6 @@ func runKeys(ctx context.Context, a *app, t *target, o keysOptions) error {
 		return err
 	}
 	return t.provider.SendKeys(ctx, t.session, o.keys...)
-}
-
-// wrapWords joins words to lines of at most width columns, indented by two.
-func wrapWords(words []string, width int) string {
-	var lines []string
-	line := " "
-	for _, w := range words {
-		if len(line)+1+len(w) > width {
-			lines = append(lines, line)
-			line = " "
-		}
-		line += " " + w
-	}
-	return strings.Join(append(lines, line), "\n")
 }
 
 func newInterruptCmd(s scope) *cobra.Command {

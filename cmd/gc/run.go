@@ -17,6 +17,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/opcmd"
 	"gascity.dev/gc/cmd/gc/internal/podcmd"
 	"gascity.dev/gc/cmd/gc/internal/reportcmd"
+	"gascity.dev/gc/cmd/gc/internal/topics"
 	"gascity.dev/gc/cmd/gc/internal/uicmd"
 )
 
@@ -114,7 +115,9 @@ A city is a directory with a city.toml. The city and agent commands find it by
 session commands do not need a city.
 
 GC_SESSION selects the session provider; the default is [session] provider in
-city.toml, or native.`, `
+city.toml, or native.
+
+gc help TOPIC explains city-toml, env, exit, providers and states.`, `
 		gc init my-city && cd my-city && gc start
 		gc status
 		gc nudge worker 'please run the tests'
@@ -125,9 +128,11 @@ city.toml, or native.`, `
 	root.PersistentFlags().StringVar(&a.city.flag, "city", "", "use the city in this `DIR` (default: GC_CITY_PATH, or the nearest city.toml upwards)")
 	a.Color = cli.ColorAuto
 	root.PersistentFlags().Var(&a.Color, "color", "use colours: auto (on a terminal without NO_COLOR), always or never")
+	cli.CompleteFlag(root, "color", string(cli.ColorAuto), string(cli.ColorAlways), string(cli.ColorNever))
+	_ = root.MarkPersistentFlagDirname("city") // the flag exists
 	root.Flags().BoolVar(&version, "version", false, "print the version and exit")
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.SetHelpCommand(cli.HelpCommand())
+	root.SetHelpCommand(cli.HelpCommand(&a.Console, topics.All()))
 	root.AddGroup(&cobra.Group{ID: groupCity, Title: "City:"}, &cobra.Group{ID: groupAgent, Title: "Agents:"}, &cobra.Group{ID: groupOther, Title: "Sessions and other commands:"})
 	a.AddTo(root, rootEntries(a))
 	root.SetHelpCommandGroupID(groupOther)

@@ -106,6 +106,8 @@ func (o *startOptions) addFlags(cmd *cobra.Command) {
 	f.DurationVar(&o.blockedTimeout, "blocked-timeout", time.Minute, "with --until: fail when an agent has been asking for this long without an attached terminal (0: never)")
 	f.StringVar(&o.failOn, "fail-on", "", "with --until: the value blocked makes the run fail as soon as an agent asks")
 	f.StringVar(&o.artifacts, "artifacts", "", "with --until: keep screens, recordings and results in this `DIR`")
+	cli.CompleteFlag(cmd, "until", "done", "idle")
+	cli.CompleteFlag(cmd, "fail-on", "blocked")
 	f.BoolVar(&o.trust, "trust", false, "trust the city without asking, as gc trust does")
 }
 

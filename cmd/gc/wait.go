@@ -62,6 +62,7 @@ func newWaitCmd(a *app, s scope) *cobra.Command {
 	f.BoolVar(&o.all, "all", false, "wait for every running "+s.word)
 	f.BoolVar(&o.exitStatus, "exit-status", false, "exit with the program's exit status when it ends (128+N after signal N)")
 	f.BoolVar(&o.each, "each", false, "wait until each of several meets a condition, not the first")
+	cli.CompleteFlag(cmd, "until", "exit", "idle", "done", "blocked", "stuck", "any-change", "text=", "quiet", "quiet=", "title=", "bell", "prompt")
 	return cli.Describe(cmd, `Waits until a condition holds, without polling, and prints the condition:
 
   exit        the program ended

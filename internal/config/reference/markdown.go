@@ -47,25 +47,26 @@ func Markdown(tables []Table) string {
 	return b.String()
 }
 
-func (k Key) markdown(b *strings.Builder, t Table) {
+// Facts are the key's type, valid words, default and other spellings, for people.
+func (k Key) Facts() []string {
 	facts := []string{k.Type}
 	if len(k.Values) > 0 {
-		facts = append(facts, "`\""+strings.Join(k.Values, "\"`, `\"")+"\"`")
+		facts = append(facts, strings.Join(k.Values, " | "))
 	}
 	if k.Required {
 		facts = append(facts, "required")
 	}
 	if k.Default != "" {
-		text := k.Default
-		if !strings.ContainsAny(text, " ") || k.value != nil {
-			text = "`" + text + "`"
-		}
-		facts = append(facts, "default: "+text)
+		facts = append(facts, "default: "+k.Default)
 	}
 	if len(k.Also) > 0 {
-		facts = append(facts, "also written `"+strings.Join(k.Also, "`, `")+"`")
+		facts = append(facts, "also written "+strings.Join(k.Also, ", "))
 	}
-	fmt.Fprintf(b, "\n<a id=%q></a>**`%s`** (%s)\n\n%s", t.anchor()+"."+k.Name, k.Name, strings.Join(facts, "; "), k.Meaning)
+	return facts
+}
+
+func (k Key) markdown(b *strings.Builder, t Table) {
+	fmt.Fprintf(b, "\n<a id=%q></a>**`%s`** (%s)\n\n%s", t.anchor()+"."+k.Name, k.Name, strings.Join(k.Facts(), "; "), k.Meaning)
 	if sub, _, _ := below(k.typ); sub != nil && k.Example == "" {
 		fmt.Fprintf(b, " See [below](#%s).", strings.ToLower(sub.Name()))
 	}

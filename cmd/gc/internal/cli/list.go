@@ -33,6 +33,7 @@ func AddListing(cmd *cobra.Command, l *Listing, keys string) {
 	f := cmd.Flags()
 	f.StringVarP(&l.output, "output", "o", outputTable, "print this `FORMAT`: table, wide (more columns, nothing cut) or json")
 	f.StringVar(&l.sort, "sort", "", "sort by `KEY` ("+keys+"); -KEY reverses the order")
+	CompleteFlag(cmd, "sort", strings.Split(keys, ", ")...)
 	values := cobra.FixedCompletions([]string{outputTable, outputWide, outputJSON}, cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("output", values) // the flag exists
 }

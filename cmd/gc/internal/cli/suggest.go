@@ -82,23 +82,3 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	return Fail(ExitUsage, "did you mean --"+near+"?", "%w", err)
 }
-
-// HelpCommand returns gc help. Unlike cobra's own it fails for an unknown command.
-func HelpCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "help [COMMAND...]",
-		Short: "Show the help of a command",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			about, rest, err := cmd.Root().Find(args)
-			if err != nil || about == nil {
-				return UnknownCommand(cmd.Root(), args[0])
-			}
-			if len(rest) > 0 {
-				return UnknownCommand(about, rest[0])
-			}
-			about.InitDefaultHelpFlag()
-			return about.Help()
-		},
-	}
-	return Describe(cmd, "Shows the help of a command, as gc COMMAND --help does.", "gc help start\ngc help session new", Statuses{ExitUsage: "no such command"})
-}

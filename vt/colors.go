@@ -175,8 +175,9 @@ func appendColor(dst []byte, v uint32) []byte {
 	return dst
 }
 
-// parseColor reads rgb:r/g/b with one to four digits each, #rgb, #rrggbb and
-// longer forms, and common names (XParseColor(3)).
+// parseColor reads rgb:r/g/b with one to four digits each, which are scaled; #rgb,
+// #rrggbb and longer forms, whose digits are the upper ones; and common names
+// (XParseColor(3)).
 func parseColor(s string) (uint32, bool) {
 	if v, ok := namedColor(strings.ToLower(s)); ok {
 		return v, true
@@ -187,10 +188,8 @@ func parseColor(s string) (uint32, bool) {
 	} else if rest, ok := strings.CutPrefix(s, "#"); ok && len(rest)%3 == 0 && len(rest) > 0 && len(rest) <= 12 {
 		n := len(rest) / 3
 		parts = []string{rest[:n], rest[n : 2*n], rest[2*n:]}
-		if n == 1 { // #rgb gives the upper digits only
-			for i := range parts {
-				parts[i] += "0"
-			}
+		for i := range parts { // the digits are the upper ones of 16 bits
+			parts[i] = (parts[i] + "0")[:2]
 		}
 	}
 	if len(parts) != 3 {

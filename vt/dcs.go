@@ -87,6 +87,8 @@ func (t *Terminal) replySetting(name string) {
 		b = append(appendInt(b, t.rows), 't')
 	case "$|":
 		b = append(appendInt(b, t.cols), "$|"...)
+	case "$}", "$~": // DECSASD, DECSSDT: there is no status line
+		b = append(append(b, '0'), name...)
 	case "*|":
 		b = append(appendInt(b, t.rows), "*|"...)
 	default:

@@ -176,7 +176,7 @@ func (p *painter) rendition(l rendition) {
 		return
 	}
 	if (l.bits^p.bits)&cellProtected != 0 {
-		p.csi("\"q", int(l.bits&cellProtected/cellProtected))
+		p.protect(l.bits&cellProtected != 0)
 	}
 	if (l.bits^p.bits)&cellSem != 0 {
 		p.str("\x1b]133;" + [...]string{"C", "P", "B", "C"}[l.bits&cellSem>>cellSemShift] + "\x1b\\")

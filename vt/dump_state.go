@@ -82,6 +82,20 @@ func (p *painter) pen(pen *pen) {
 	p.rendition(l)
 }
 
+// protect guards what follows, or not, by the function that the program used last.
+func (p *painter) protect(on bool) {
+	switch {
+	case p.t.modes&modeISOProtect == 0 && on:
+		p.str("\x1b[1\"q")
+	case p.t.modes&modeISOProtect == 0:
+		p.str("\x1b[0\"q")
+	case on:
+		p.str("\x1bV")
+	default:
+		p.str("\x1bW")
+	}
+}
+
 // charsets designates and invokes the sets.
 func (p *painter) charsets(c *charsets) {
 	for i, s := range c.g {
@@ -123,6 +137,10 @@ func (p *painter) restModes() {
 	}
 	if t.modes&modeLNM != 0 {
 		p.str("\x1b[20h")
+	}
+	if t.modes&modeISOProtect != 0 {
+		p.str("\x1bV")
+		p.protect(p.bits&cellProtected != 0)
 	}
 	p.tabs()
 	p.margins()

@@ -4,6 +4,28 @@ package vt
 // stay: cellProtected for selective erasure.
 func (t *Terminal) erase(y, x0, x1 int, keep cell) {
 	t.changed = true
+	if t.modes&modeISOProtect != 0 && keep == 0 {
+		t.eraseUnguarded(y, x0, x1)
+		return
+	}
+	t.eraseAll(y, x0, x1, keep)
+}
+
+// eraseUnguarded blanks what SPA does not guard (ECMA-48 8.3.129, ERM reset).
+func (t *Terminal) eraseUnguarded(y, x0, x1 int) {
+	for x := x0; x < x1; {
+		end := x
+		for r := t.scr.view(y); end < x1 && r.at(end)&cellProtected == 0; {
+			end++
+		}
+		if end > x {
+			t.eraseAll(y, x, end, 0)
+		}
+		x = end + 1
+	}
+}
+
+func (t *Terminal) eraseAll(y, x0, x1 int, keep cell) {
 	blank := t.penBlank()
 	if blank == 0 && t.written(y) == nil {
 		return

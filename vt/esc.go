@@ -16,8 +16,9 @@ func (t *Terminal) escapeFinal(c byte) {
 	case 'N', 'O': // SS2, SS3 — ECMA-48 8.3.141
 		t.chars.single = c - 'N' + 3
 		t.updateSlow()
-	case 'V', 'W': // SPA, EPA — ECMA-48 8.3.129: guarded like DECSCA
+	case 'V', 'W': // SPA, EPA — ECMA-48 8.3.129: guarded from ED, EL and ECH, too
 		t.protect(c == 'V')
+		t.setMode(modeISOProtect, c == 'V' || t.modes&modeISOProtect != 0)
 	case 'Z': // DECID
 		t.replyDA1()
 	case '[':

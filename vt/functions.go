@@ -192,6 +192,7 @@ func (t *Terminal) csiInter(c *csi, inter, final byte, more bool) {
 	case '"'<<8 | 'q': // DECSCA — DEC STD 070
 		if n := c.arg(0, 0); n <= 2 {
 			t.protect(n == 1)
+			t.modes &^= modeISOProtect
 		}
 	case '"'<<8 | 'p': // DECSCL — DEC STD 070
 		t.conformance(c)

@@ -40,6 +40,7 @@ const (
 	modeColorScheme
 	modeInBandSize
 	modeVisibility
+	modeISOProtect // protection is that of SPA, not of DECSCA
 
 	defaultModes = modeAutowrap | modeVisible | modeBlink | modeGrapheme | modeAltScroll
 
@@ -78,6 +79,15 @@ var (
 		18: 4, 19: 4, // printing
 		1001: 4,                   // highlight mouse tracking
 		1034: 4, 1036: 3, 1039: 3, // Meta sends ESC
+		// Writing from the right, Hebrew and Greek, Tektronix, keyboards of other
+		// countries, pages larger than the screen, lines and modems of the VT510: none.
+		34: 4, 35: 4, 36: 4, 38: 4, 43: 4, 44: 4, 46: 4, 57: 4, 58: 4, 60: 4, 61: 4, 64: 4, 68: 4, 73: 4, 81: 4,
+		96: 4, 97: 4, 98: 4, 99: 4, 100: 4, 101: 4, 102: 4, 103: 4, 104: 4, 106: 4,
+		// xterm's and rxvt's windows, keyboards, selections, bells, and cursors that
+		// programs do not decide on; sixel.
+		10: 4, 13: 4, 14: 3, 30: 4, 41: 4, 80: 4, 1010: 4, 1011: 4, 1035: 4, 1037: 4,
+		1040: 4, 1041: 4, 1042: 4, 1043: 4, 1044: 4, 1046: 3, 1050: 4, 1051: 4, 1052: 4, 1053: 4,
+		1060: 4, 1061: 4, 1070: 4, 2001: 4, 2002: 4, 2003: 4, 2005: 4, 2006: 4,
 	}
 	ansiFixed = [...]uint8{
 		2: 4, 12: 3, // KAM: the keyboard is never locked; SRM: no local echo
@@ -283,7 +293,7 @@ func (t *Terminal) restoreModes(c *csi) {
 // character sets and the saved cursor; text and cursor stay.
 func (t *Terminal) softReset() {
 	t.modes &^= modeInsert | modeOrigin | modeAppCursor | modeAppKeypad | modeLRMM |
-		modeReverse | modeReverseExt | modeNRCS
+		modeReverse | modeReverseExt | modeNRCS | modeISOProtect
 	t.modes |= modeVisible | modeAutowrap
 	t.fullMargins()
 	t.pen = pen{attr: t.pen.attr & cellLink}

@@ -29,7 +29,7 @@ func (t *Terminal) rectangle(c *csi, inter, final byte) {
 	case '$'<<8 | 'x':
 		t.fillArea(c)
 	case '$'<<8 | 'z':
-		t.eraseArea(c, 0)
+		t.eraseArea(c, 0) // protected characters, too
 	case '$'<<8 | '{':
 		t.eraseArea(c, cellProtected)
 	case '$'<<8 | 'r':
@@ -127,8 +127,9 @@ func (t *Terminal) eraseArea(c *csi, keep cell) {
 	if !ok {
 		return
 	}
+	t.changed = true
 	for y := a.y0; y < a.y1; y++ {
-		t.erase(y, a.x0, a.x1, keep)
+		t.eraseAll(y, a.x0, a.x1, keep)
 	}
 }
 
@@ -265,7 +266,7 @@ func (t *Terminal) checksum(c cell) int {
 		on  bool
 		add int
 	}{
-		{c&cellProtected != 0, 0x04}, {s.attrs&attrConceal != 0, 0x08}, {s.under() != 0, 0x10},
+		{s.under() != 0, 0x10},
 		{s.attrs&attrInverse != 0, 0x20}, {s.attrs&attrBlink != 0, 0x40}, {s.attrs&attrBold != 0, 0x80},
 	} {
 		if v.on {

@@ -202,14 +202,6 @@ func (l *libvterm) rect(arg string) string {
 	return strings.Join(rows, "\n")
 }
 
-func textIn(cells []cell) string {
-	var b strings.Builder
-	for _, c := range cells {
-		b.WriteString(c.text)
-	}
-	return b.String()
-}
-
 // cell spells a cell as libvterm does. Its default colours are (240,240,240) on black.
 func (l *libvterm) cell(arg string) string {
 	row, col := pair(arg)
@@ -297,19 +289,6 @@ func clone(t *testing.T, term *vt.Terminal) *vt.Terminal {
 		t.Fatal(err)
 	}
 	return c
-}
-
-func pair(s string) (row, col int) {
-	a, b, _ := strings.Cut(s, ",")
-	return number(a), number(strings.TrimSpace(b))
-}
-
-func number(s string) int {
-	n, err := strconv.Atoi(strings.TrimSpace(s))
-	if err != nil {
-		panic(err)
-	}
-	return n
 }
 
 // textOf reads a string, or a list of bytes.

@@ -163,6 +163,10 @@ e2e-web: build-gc ## gc web in real Chromium (chromium; GC_WEB_PICTURES=DIR writ
 e2e-agents: build-gc ## real agents from npm without a network, on a terminal and over ACP (AGENT=claude for one, REPORT=docs/agents.md writes the table)
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents|Resumed|Stuck|Limited|Team|ACP)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
 
+.PHONY: e2e-agents-far
+e2e-agents-far: build-gc ## real agents on another machine over a real sshd, with the hooks that gc installs there (root, openssh-server; AGENT=claude for one)
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^TestFar$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents -far
+
 .PHONY: e2e-k8s
 e2e-k8s: build ## a real Kubernetes node (root; containerd, runc, containernetworking-plugins, busybox-static, iproute2; its first build takes 15 minutes of CPU)
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags k8s,e2e -count=1 -p 1 -timeout 60m ./internal/testenv/k8snode ./runtime/k8s/internal/podspec ./runtime/k8s/internal/pods ./runtime/k8s

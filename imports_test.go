@@ -168,7 +168,7 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/move":         {"internal/carry", "internal/config", "internal/controller/api", "runtime"},
 	"cmd/gc/internal/elsewhere":    {"cmd/gc/internal/away", "cmd/gc/internal/backend", "internal/clock", "internal/config", "internal/controller", "internal/controller/outbox", "internal/process", "mux/api", "mux/client"},
 	"cmd/gc/internal/notices":      {"cmd/gc/internal/display", "internal/config", "internal/controller/api", "runtime"},
-	"cmd/gc/internal/reportcmd":    {"cmd/gc/internal/cli", "internal/clock", "internal/hooks", "internal/status", "mux/api", "mux/client"},
+	"cmd/gc/internal/reportcmd":    {"cmd/gc/internal/cli", "internal/agent", "internal/clock", "internal/hooks", "internal/status", "mux/api", "mux/client"},
 	"cmd/gc/internal/mailcmd":      {"cmd/gc/internal/cli", "cmd/gc/internal/display", "internal/controller/api", "internal/mail"},
 	"cmd/gc/internal/follow":       {"cmd/gc/internal/display", "mux/api", "internal/clock"},
 	"cmd/gc/internal/acplog":       {"cmd/gc/internal/display", "internal/acp/transcript", "internal/clock"},

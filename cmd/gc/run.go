@@ -19,6 +19,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/reportcmd"
 	"gascity.dev/gc/cmd/gc/internal/topics"
 	"gascity.dev/gc/cmd/gc/internal/uicmd"
+	"gascity.dev/gc/internal/agent"
 )
 
 // app is the state shared by the code of a command.
@@ -184,6 +185,7 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: opcmd.Name, Group: groupOther, Make: func() *cobra.Command { return sessionOp(a).New() }},
 		{Name: "version", Group: groupOther, Make: func() *cobra.Command { return newVersionCmd(a) }},
 		{Name: "completion", Group: groupOther, Make: func() *cobra.Command { return newCompletionCmd(a) }},
+		{Name: agent.HookFileCommand, Make: reportcmd.NewFile},
 		{Name: "controller", Make: func() *cobra.Command { return newControllerCmd(a) }},
 		{Name: podcmd.Run, Make: func() *cobra.Command { return podcmd.NewRun(&a.Console, version) }},
 		{Name: podcmd.Install, Make: podcmd.NewInstall},

@@ -39,17 +39,31 @@ func (s *Spec) codexHooks(cfg *runtime.Config, file string) error {
 // ownNotify returns the program that the user has codex notify: by an argument, else by
 // config.toml. errNotify if that cannot be told.
 func (s *Spec) ownNotify() ([]string, error) {
+	if own, here, err := s.notifyInArgs(); err != nil || here {
+		return own, err
+	}
+	return notifyIn(&s.Config)
+}
+
+// notifyInArgs returns the program that an argument has codex notify.
+func (s *Spec) notifyInArgs() (own []string, here bool, err error) {
 	args, err := config.ExpandAll(s.Resolved.Args, s.vars)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if value, ok := notifyFlag(args); ok {
-		return notifyOf("notify = " + value)
+		own, err = notifyOf("notify = " + value)
+		return own, true, err
 	}
 	if strings.Contains(s.Config.Command, "notify") {
-		return nil, errNotify // by a start_command
+		return nil, true, errNotify // by a start_command
 	}
-	env := func(name string) string { return cmp.Or(s.Config.Env[name], s.Config.BaseEnv[name]) }
+	return nil, false, nil
+}
+
+// notifyIn returns the program that config.toml has codex notify.
+func notifyIn(cfg *runtime.Config) ([]string, error) {
+	env := func(name string) string { return cmp.Or(cfg.Env[name], cfg.BaseEnv[name]) }
 	home := cmp.Or(env("CODEX_HOME"), filepath.Join(env("HOME"), ".codex"))
 	text, err := os.ReadFile(filepath.Join(home, "config.toml"))
 	switch {

@@ -44,6 +44,9 @@ func (s *Spec) startHooks(cfg *runtime.Config) error {
 	if !s.hooked(&s.Config) {
 		return nil
 	}
+	if s.mergesThere(cfg) {
+		return s.hooksThere(cfg)
+	}
 	file, _, err := s.hooksText()
 	if err != nil {
 		return err
@@ -112,11 +115,7 @@ func (s *Spec) hooksText() (file string, text []byte, err error) {
 		text, err = merged(hooks.ByClaude, own) // it may hold secrets: not for the command line
 		return base + ".json", text, err
 	case hooks.ByQwen:
-		if own := qwenSettings(&s.Config); own != "" {
-			text, err = merged(hooks.ByQwen, own)
-		} else {
-			text, err = hooks.Settings(hooks.ByQwen, nil)
-		}
+		text, err = qwenText(&s.Config)
 		return base + ".json", text, err
 	case hooks.ByCodex:
 		own, err := s.ownNotify()
@@ -231,6 +230,14 @@ func qwenSettings(cfg *runtime.Config) string {
 		return ""
 	}
 	return path
+}
+
+// qwenText returns those settings with the hooks added.
+func qwenText(cfg *runtime.Config) ([]byte, error) {
+	if own := qwenSettings(cfg); own != "" {
+		return merged(hooks.ByQwen, own)
+	}
+	return hooks.Settings(hooks.ByQwen, nil)
 }
 
 // merged returns the settings in a file with the hooks added.

@@ -139,15 +139,17 @@ func TestOwnSettings(t *testing.T) {
 }
 
 // TestHooksOnAnotherMachine: a program that loads its hooks from a file gets it in its work
-// directory there; one whose settings there the file would replace gets none.
+// directory there; one whose settings there the file would replace gets one that gc makes
+// there.
 func TestHooksOnAnotherMachine(t *testing.T) {
 	const far = "session = \"ssh://far\"\nwork_dir = \"/w\"\n"
 	for name, c := range map[string]struct{ toml, file string }{
-		"pi":                  {"provider = \"pi\"\n" + far, ".ts"},
-		"opencode":            {"provider = \"opencode\"\n" + far, ".js"},
-		"without a directory": {"provider = \"pi\"\nsession = \"ssh://far\"\n", ""},
-		"qwen":                {"provider = \"qwen\"\n" + far, ""},
-		"codex":               {"provider = \"codex\"\n" + far, ""},
+		"pi":                   {"provider = \"pi\"\n" + far, ".ts"},
+		"opencode":             {"provider = \"opencode\"\n" + far, ".js"},
+		"without a directory":  {"provider = \"pi\"\nsession = \"ssh://far\"\n", ""},
+		"qwen in no directory": {"provider = \"qwen\"\nsession = \"ssh://far\"\n", ""},
+		"codex in a pod":       {"provider = \"codex\"\nsession = \"k8s\"\nk8s = { image = \"x\" }\n", ""},
+		"qwen in a pod":        {"provider = \"qwen\"\nsession = \"k8s\"\nk8s = { image = \"x\" }\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, cfg := started(t, t.TempDir(), c.toml)
@@ -164,5 +166,100 @@ func TestHooksOnAnotherMachine(t *testing.T) {
 			}
 			read(t, cfg.CopyFiles[0].Src)
 		})
+	}
+}
+
+// TestHooksMadeThere: the start has gc make the file on the agent's machine, with what is
+// known here of the user's own.
+func TestHooksMadeThere(t *testing.T) {
+	const far = "session = \"ssh://far\"\nwork_dir = \"/w\"\npre_start = [\"first\"]\n"
+	for name, c := range map[string]struct{ toml, line string }{
+		"qwen": {"provider = \"qwen\"\n", `"$GC_BIN" hook-file 'qwen' '/w/.gc/hooks/gc-city-a.json'`},
+		"qwen's own": {
+			"provider = \"qwen\"\nenv = { QWEN_CODE_SYSTEM_SETTINGS_PATH = \"/own it\" }\n",
+			`"$GC_BIN" hook-file 'qwen' '/w/.gc/hooks/gc-city-a.json' '/own it'`,
+		},
+		"codex": {"provider = \"codex\"\n", `"$GC_BIN" hook-file 'codex' '/w/.gc/hooks/gc-city-a.sh'`},
+		"codex's own": {
+			"provider = \"codex\"\nargs = [\"-c\", \"notify=['mine', '-n']\"]\n",
+			`"$GC_BIN" hook-file 'codex' '/w/.gc/hooks/gc-city-a.sh' 'mine' '-n'`,
+		},
+		"codex's home": {
+			"provider = \"codex\"\nenv = { CODEX_HOME = \"/c\" }\n",
+			`CODEX_HOME='/c' "$GC_BIN" hook-file 'codex' '/w/.gc/hooks/gc-city-a.sh'`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, cfg := started(t, t.TempDir(), c.toml+far)
+			if len(cfg.PreStart) != 2 || cfg.PreStart[0] != "first" || cfg.PreStart[1] != c.line {
+				t.Errorf("%q, want %q", cfg.PreStart, c.line)
+			}
+			if len(s.Config.PreStart) != 1 || len(cfg.CopyFiles) != 0 {
+				t.Errorf("the agent's own: %q; files %+v", s.Config.PreStart, cfg.CopyFiles)
+			}
+			named := strings.HasSuffix(cfg.Command, ` -c 'notify=["/bin/sh","/w/.gc/hooks/gc-city-a.sh"]'`) || cfg.Env["QWEN_CODE_SYSTEM_SETTINGS_PATH"] == "/w/.gc/hooks/gc-city-a.json"
+			if !named {
+				t.Errorf("%s, %v", cfg.Command, cfg.Env)
+			}
+		})
+	}
+}
+
+// TestWriteHookFile: the file that is made on the agent's own machine has what the user has
+// there.
+func TestWriteHookFile(t *testing.T) {
+	dir := t.TempDir()
+	settings := filepath.Join(dir, "settings.json")
+	for path, text := range map[string]string{
+		settings: `{"theirs": 1}`, filepath.Join(dir, "broken.json"): `{`,
+		filepath.Join(dir, "codex", "config.toml"): "notify = [\"their own\", \"-n\"]\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("QWEN_CODE_SYSTEM_SETTINGS_PATH", settings)
+	t.Setenv("CODEX_HOME", filepath.Join(dir, "codex"))
+	for _, c := range []struct {
+		style string
+		own   []string
+		want  []string
+		fails bool
+	}{
+		{"qwen", nil, []string{`"theirs":1`, "report --hook qwen"}, false},
+		{"qwen", []string{filepath.Join(dir, "none.json")}, []string{"report --hook qwen"}, false},
+		{"qwen", []string{filepath.Join(dir, "broken.json")}, nil, true},
+		{"codex", nil, []string{"report --hook codex", `exec 'their own' '-n' "$@"`}, false},
+		{"codex", []string{"said", "here"}, []string{"exec 'said' 'here' "}, false},
+		{"claude", nil, nil, true},
+	} {
+		file := filepath.Join(t.TempDir(), ".gc", "hooks", "x")
+		if err := WriteHookFile(c.style, file, c.own); (err != nil) != c.fails {
+			t.Errorf("%s %q: %v", c.style, c.own, err)
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if c.fails != (err != nil) {
+			t.Errorf("%s %q: %v", c.style, c.own, err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s %q: no %s in %s", c.style, c.own, want, text)
+			}
+		}
+		if info, err := os.Stat(file); err == nil && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v", c.style, info.Mode())
+		}
+	}
+	t.Setenv("CODEX_HOME", dir) // without a config.toml
+	file := filepath.Join(dir, "x.sh")
+	if err := WriteHookFile("codex", file, nil); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "exec ") {
+		t.Errorf("without a notify of the user's: %s, %v", text, err)
 	}
 }

@@ -91,9 +91,13 @@ func CodexNotify() []string {
 }
 
 // CodexScript returns a script for codex's notify that calls the hook and then own, the
-// user's program and its arguments in shell words, to which codex adds its JSON.
+// user's program and its arguments in shell words, to which codex adds its JSON; "": none.
 func CodexScript(own string) []byte {
-	return []byte("for json; do :; done\n" + command("codex") + ` "$json"` + "\nexec " + own + ` "$@"` + "\n")
+	text := "for json; do :; done\n" + command("codex") + ` "$json"` + "\n"
+	if own != "" {
+		text += "exec " + own + ` "$@"` + "\n"
+	}
+	return []byte(text)
 }
 
 // WithPlugin returns the configuration of OpenCode in own, "" or JSON, with a plugin added.

@@ -151,9 +151,10 @@ test-race: ## what test runs without the race detector, with it (minutes)
 	CGO_ENABLED=1 $(GO) test -race -tags k8s -timeout 20m ./runtime/k8s/...
 
 .PHONY: e2e
-e2e: build-gc ## real programs compared with tmux (tmux, vim, less, python3; with CI=true a missing one fails)
+e2e: build-gc ## real programs compared with tmux, and a detached xterm.js (tmux, vim, less, python3, node, npm; with CI=true a missing one fails)
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 10m $$($(GO) list -tags e2e ./test/... | grep -v '/test/web$$')
 	$(GO) test -tags e2e -count=1 -run Tmux ./mux/keys ./vt
+	$(GO) test -tags e2e -count=1 -run XtermJS ./mux/server
 
 .PHONY: e2e-web
 e2e-web: build-gc ## gc web in real Chromium (chromium; GC_WEB_PICTURES=DIR writes screenshots)

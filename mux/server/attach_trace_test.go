@@ -157,6 +157,13 @@ func TestDetachLeavesNoTrace(t *testing.T) {
 			}
 		}
 	}
+	eachProgram(t, check)
+}
+
+// eachProgram calls check with the recordings of real programs, and with random output,
+// until one fails.
+func eachProgram(t *testing.T, check func(what, output string)) {
+	t.Helper()
 	files, err := filepath.Glob("../../vt/testdata/recordings/*.raw")
 	if err != nil || len(files) < 50 {
 		t.Fatal(len(files), err)

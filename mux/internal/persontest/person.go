@@ -35,6 +35,7 @@ type Person struct {
 	Screen *vt.Terminal // what the terminal shows
 	closed bool
 	answer bool // see Answer
+	tap    func(b []byte)
 }
 
 // New opens a terminal of 80×24.
@@ -49,6 +50,9 @@ func New(t *testing.T) *Person {
 			p.Mu.Lock()
 			p.Seen = append(p.Seen, buf[:n]...)
 			p.Screen.Write(buf[:n])
+			if p.tap != nil && n > 0 {
+				p.tap(buf[:n])
+			}
 			p.closed = err != nil
 			var reply []byte
 			if p.answer {
@@ -163,6 +167,17 @@ func (p *Person) Write(s string) {
 	defer p.Mu.Unlock()
 	p.Screen.Write([]byte(s))
 	p.Screen.TakeReplies()
+	if p.tap != nil {
+		p.tap([]byte(s))
+	}
+}
+
+// Tap passes on what the terminal shows, to another emulator that answers queries instead
+// of this one. show must not block on the person, nor keep b.
+func (p *Person) Tap(show func(b []byte)) {
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	p.tap, p.answer = show, false
 }
 
 // Forget drops the output so far.

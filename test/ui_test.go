@@ -297,6 +297,54 @@ func TestUIRestores(t *testing.T) {
 	}
 }
 
+// TestUIRestoresAfterACrash: also when it can do nothing itself, the terminal is as it was, and
+// what the Go runtime said can be read.
+func TestUIRestoresAfterACrash(t *testing.T) {
+	b := newBox(t)
+	b.shells("alpha")
+	for sig, want := range map[syscall.Signal]int{syscall.SIGKILL: 128 + 9, syscall.SIGABRT: 2} {
+		p := b.sitUI(100, 30)
+		p.sees("I am alpha")
+		if err := syscall.Kill(inner(t, p.cmd.Process.Pid), sig); err != nil {
+			t.Fatal(err)
+		}
+		if code := p.done(); code != want {
+			t.Errorf("%v: exit %d", sig, code)
+		}
+		p.restored()
+		if _, after, _ := strings.Cut(p.seen(), "\x1b[?1049l"); sig == syscall.SIGABRT && !strings.Contains(after, "goroutine") {
+			t.Errorf("after the terminal was restored: %q", after)
+		}
+	}
+	p := b.sitUI(100, 30)
+	p.sees("I am alpha")
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.done()
+	eventually(t, func() string { return "the terminal is not restored" }, func() bool { return strings.Contains(p.seen(), "\x1b[?1049l") })
+	p.restored()
+}
+
+// inner is the process that shows, which gc ui supervises.
+func inner(t *testing.T, pid int) int {
+	t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range lists {
+		var child int
+		if data, err := os.ReadFile(path); err == nil {
+			if _, err := fmt.Sscan(string(data), &child); err == nil {
+				return child
+			}
+		}
+	}
+	t.Fatalf("process %d has no child", pid)
+	return 0
+}
+
 // TestUICosts: nothing is written and hardly any CPU used while nothing changes; of a program
 // that floods, at most 30 pictures a second are shown.
 func TestUICosts(t *testing.T) {
@@ -307,7 +355,7 @@ func TestUICosts(t *testing.T) {
 	p := b.sitUI(120, 40)
 	p.sees("30 agents")
 	p.sees("120×40")
-	pid := p.cmd.Process.Pid
+	pid := inner(t, p.cmd.Process.Pid)
 	eventually(t, func() string { return "it is never still" }, func() bool {
 		before, cpu := len(p.seen()), cpuTime(t, pid)
 		time.Sleep(2 * time.Second) // the time is what is measured

@@ -47,7 +47,11 @@ func run(ctx context.Context, args []string) int {
 		fmt.Println("gc-ui " + version)
 		return exitOK
 	case "ui":
-		return report(runUI(ctx, args[1:]))
+		status, err := runUI(ctx, args[1:])
+		if err != nil {
+			return report(err)
+		}
+		return status
 	case "web":
 		return report(runWeb(ctx, args[1:]))
 	}

@@ -10,8 +10,23 @@ import (
 	"gascity.dev/gc/internal/tui"
 )
 
+// inner is the first argument of the gc-ui that shows, which another one supervises.
+const inner = "--inner"
+
 // runUI shows the fleet in the terminal.
-func runUI(ctx context.Context, args []string) error {
+func runUI(ctx context.Context, args []string) (int, error) {
+	if len(args) > 0 && args[0] == inner {
+		return exitOK, showUI(ctx, args[1:])
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return exitOK, err
+	}
+	return tui.Supervise(exec.Command(self, append([]string{"ui", inner}, args...)...), os.Stdin, os.Stdout, os.Stderr)
+}
+
+// showUI is the supervised gc ui.
+func showUI(ctx context.Context, args []string) error {
 	var p place
 	f := p.flags("ui")
 	tell := f.String("tell", tui.TellOSC9, "how the terminal is told that somebody is needed: osc9, osc99, bell, off")

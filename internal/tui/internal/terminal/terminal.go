@@ -85,6 +85,12 @@ func (t *Terminal) Leave() error {
 	return err
 }
 
+// Restore gives a terminal back that a process entered which has ended without Leave.
+func Restore(in, out *os.File, before *term.State) error {
+	t := Terminal{In: in, Out: out, before: before, entered: true}
+	return t.Leave()
+}
+
 // Size returns the columns and rows of the terminal, or what programs assume of one that
 // does not say.
 func (t *Terminal) Size() (cols, rows int) {

@@ -3,6 +3,9 @@ package ofmux
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,17 +13,10 @@ import (
 	"gascity.dev/gc/internal/status"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
+	"gascity.dev/gc/vt"
 )
 
 func TestPage(t *testing.T) {
-	lines, err := rows("one\ntwo\nThree \x1b[31mred\x1b[0m\nfour\nfive\n", 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(lines) != 6 && len(lines) != 5 {
-		t.Fatalf("%d rows", len(lines))
-	}
-	lines = lines[:5]
 	for _, c := range []struct {
 		page fleet.Page
 		want []uint64
@@ -34,20 +30,53 @@ func TestPage(t *testing.T) {
 		{fleet.Page{Search: "f", Lines: 1}, []uint64{5}, true},
 		{fleet.Page{Search: "nothing"}, nil, false},
 	} {
-		h := fleet.PageOf(lines, c.page)
+		h, err := historyOf("one\ntwo\nThree \x1b[31mred\x1b[0m\nfour\nfive\n", 20, c.page)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var got []uint64
 		for _, l := range h.Lines {
 			got = append(got, l.N)
 		}
-		if len(got) != len(c.want) || h.More != c.more || h.Total != 6 {
-			t.Errorf("%+v: %v, more %v, total %d", c.page, got, h.More, h.Total)
-			continue
+		if !slices.Equal(got, c.want) || h.More != c.more || h.Total != 6 {
+			t.Errorf("%+v: %v, want %v, more %v, total %d", c.page, got, c.want, h.More, h.Total)
 		}
-		for i := range got {
-			if got[i] != c.want[i] {
-				t.Errorf("%+v: %v, want %v", c.page, got, c.want)
+	}
+}
+
+// TestLongHistory: every row of a long history can be reached, page by page, also wrapped ones,
+// and its oldest ones are found.
+func TestLongHistory(t *testing.T) {
+	var text strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&text, "\x1b[32mline %d\x1b[0m\n", i)
+		if i%100 == 0 {
+			fmt.Fprintf(&text, "%s\n", strings.Repeat("wide 日本", 6)) // 54 columns: three rows of 20
+		}
+	}
+	const rows = 5000 + 50*3
+	next, before := uint64(rows), uint64(0)
+	for pages := 0; next > 0; pages++ {
+		h, err := historyOf(text.String(), 20, fleet.Page{Before: before})
+		if err != nil || h.Total != rows+1 || len(h.Lines) == 0 || pages > 20 {
+			t.Fatalf("page %d: %d rows of %d, %v", pages, len(h.Lines), h.Total, err)
+		}
+		for _, l := range slices.Backward(h.Lines) {
+			if l.N != next {
+				t.Fatalf("row %d, want %d", l.N, next)
 			}
+			next--
 		}
+		if before = h.Lines[0].N; h.More != (before > 1) {
+			t.Errorf("before row %d: more is %v", before, h.More)
+		}
+	}
+	h, err := historyOf(text.String(), 20, fleet.Page{Search: "line 7"})
+	if err != nil || len(h.Lines) != 111 {
+		t.Fatalf("%d rows, %v", len(h.Lines), err)
+	}
+	if first := h.Lines[0]; err != nil || h.More || first.N != 8+3 || first.Line.Runs[0].Text != "line 7" || first.Line.Runs[0].Style == (vt.Style{}) {
+		t.Errorf("%+v, %v", first, err)
 	}
 }
 

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"gascity.dev/gc/internal/fleet"
 	"gascity.dev/gc/internal/screens"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/client"
-	"gascity.dev/gc/vt"
 )
 
 // Screens implements [fleet.Fleet].
@@ -88,52 +86,4 @@ func look(ctx context.Context, c *client.Client, id string) (*screens.Screen, er
 		State: state, Incarnation: p.ID, Revision: p.Revision, Cols: s.Cols, Rows: s.Rows, Title: s.Title,
 		Cursor: s.Cursor, Reverse: s.Modes.ReverseVideo, Lines: s.Lines,
 	}, nil
-}
-
-// maxHistory is how many rows of a history are read at most.
-const maxHistory = 2000
-
-// History implements [fleet.Fleet]. Rows count from 1 with the oldest of the newest 2000.
-func (m *Mux) History(ctx context.Context, id string, p fleet.Page) (fleet.History, error) {
-	c, err := m.client(ctx)
-	if err != nil {
-		return fleet.History{}, err
-	}
-	info, err := c.Get(ctx, id)
-	if err != nil {
-		return fleet.History{}, wrong(err)
-	}
-	peek, err := c.Peek(ctx, api.PeekRequest{Name: id, Lines: maxHistory, Format: api.FormatANSI})
-	if err != nil {
-		return fleet.History{}, wrong(err)
-	}
-	lines, err := rows(peek.Text, info.Size.Cols)
-	if err != nil {
-		return fleet.History{}, err
-	}
-	h := fleet.PageOf(lines, p)
-	h.Cols, h.Lost = info.Size.Cols, peek.HistoryLost
-	return h, nil
-}
-
-// rows reads rows with colours as an emulator does.
-func rows(text string, cols int) ([]vt.Line, error) {
-	t, err := vt.New(vt.Options{Cols: max(cols, 2), Rows: maxHistory})
-	if err != nil {
-		return nil, err
-	}
-	n := 0
-	for i := range len(text) {
-		if text[i] == '\n' {
-			n++
-		}
-	}
-	if _, err := t.Write([]byte("\x1b[20h")); err != nil { // LNM: a line feed also returns
-		return nil, err
-	}
-	if _, err := t.Write([]byte(text)); err != nil {
-		return nil, err
-	}
-	lines := t.Screen().Lines
-	return lines[:min(max(n, t.Cursor().Row+1), len(lines))], nil
 }

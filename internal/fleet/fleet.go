@@ -45,6 +45,8 @@ type Fleet interface {
 	// that are kept if after is "", and then with those that come. It returns when ctx ends
 	// or the connection breaks.
 	Events(ctx context.Context, after string, fn func(Event) error) error
+	// Load returns what this machine's multiplexer carries; ErrUnsupported without one.
+	Load(ctx context.Context) (Load, error)
 	// Explain returns why an agent is in its state, as lines of text.
 	Explain(ctx context.Context, id string) (Explanation, error)
 	// History returns rows of an agent's history and screen; ErrUnsupported if the backend
@@ -97,6 +99,17 @@ type Snapshot struct {
 	LostSince time.Time `json:"lostSince,omitzero"`
 
 	Warning string `json:"warning,omitempty"` // of the city: a config that cannot be used, a full disk
+}
+
+// Load is what the multiplexer carries.
+type Load struct {
+	Output   uint64 `json:"output"`   // bytes of all sessions, since its server started
+	Waits    int    `json:"waits"`    // requests that wait for something of a session
+	Attached int    `json:"attached"` // terminals, of all sessions
+	// Server is the resident memory of its server in bytes, which has the screens of all
+	// sessions; Keeper is that of its keeper.
+	Server int64 `json:"server"`
+	Keeper int64 `json:"keeper"`
 }
 
 // Agent is an agent of a city, or a session.

@@ -215,6 +215,8 @@ type ServerStatus struct {
 	Sessions int           `json:"sessions"` // running
 	Exited   int           `json:"exited"`   // kept
 	Restarts int           `json:"restarts"` // of the server, by the keeper
+	Output   uint64        `json:"output"`   // bytes of all sessions, since the server started
+	Waits    int           `json:"waits"`    // requests that wait for something of a session now
 
 	UpgradeFailed string `json:"upgradeFailed,omitempty"` // why the last upgrade was undone
 

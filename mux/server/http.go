@@ -88,7 +88,7 @@ func (a *apiServer) handleStatus(http.ResponseWriter, *http.Request) (any, error
 		Server:   api.ProcessStatus{PID: os.Getpid(), Since: srv.settings.since, MemoryBytes: residentBytes(os.Getpid())},
 		Keeper:   api.ProcessStatus{PID: k.PID, Since: k.Since, MemoryBytes: residentBytes(k.PID)},
 		Sessions: len(srv.sessions.byName), Exited: len(srv.sessions.exited), Restarts: k.Restarts, UpgradeFailed: k.LastFail,
-		Damaged: damaged,
+		Output: srv.counts.output.Load(), Waits: int(srv.counts.waits.Load()), Damaged: damaged,
 	}, nil
 }
 

@@ -34,6 +34,7 @@ func (sc *screen) advance() {
 	if err := protect(func() { feed(sc.term, p) }); err != nil {
 		sc.panicked(err)
 	}
+	sc.s.srv.counts.output.Add(uint64(len(p)))
 	sc.rendered = sc.s.storage.journal.End()
 }
 

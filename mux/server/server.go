@@ -57,6 +57,7 @@ type server struct {
 	nesting  *attached.Nesting
 
 	compactor compactor
+	counts    counts
 
 	mu sync.Mutex
 }

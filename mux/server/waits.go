@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"gascity.dev/gc/mux/api"
@@ -11,7 +12,15 @@ import (
 
 // waitFor blocks until a condition holds, the session ends or the time is over.
 func (s *session) waitFor(ctx context.Context, r api.WaitRequest) (api.WaitResult, error) {
+	s.srv.counts.waits.Add(1)
+	defer s.srv.counts.waits.Add(-1)
 	return wait.For(ctx, awaited{s}, r)
+}
+
+// counts are numbers of the whole server, for its status.
+type counts struct {
+	output atomic.Uint64
+	waits  atomic.Int64
 }
 
 // awaited is a session as those who wait for it see it.

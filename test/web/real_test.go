@@ -289,7 +289,9 @@ func TestTLSAndMetrics(t *testing.T) {
 		t.Error("the page is not in a secure context")
 	}
 	text := eval[string](p, `fetch('/metrics').then((r) => r.text())`)
-	if !strings.Contains(text, `gc_agents{state="running"`) || !strings.Contains(text, "gc_fleet_up 1") {
+	if !strings.Contains(text, `gc_agents{state="running"`) || !strings.Contains(text, "gc_fleet_up 1") ||
+		!regexp.MustCompile(`gc_mux_output_bytes_total [1-9]`).MatchString(text) || !strings.Contains(text, "gc_attached_terminals 1") ||
+		!regexp.MustCompile(`gc_mux_waits [1-9]`).MatchString(text) || !regexp.MustCompile(`gc_mux_memory_bytes{process="server"} [1-9]`).MatchString(text) {
 		t.Errorf("/metrics:\n%s", text)
 	}
 	for _, flags := range [][]string{{"--listen", "0.0.0.0:0"}, {"--tls-cert", "x"}, {"--unix", "s", "--listen", "127.0.0.1:0"}} {

@@ -26,6 +26,7 @@ type Fleet struct {
 
 	// What the methods return; set before use.
 	Explained  fleet.Explanation
+	Carried    fleet.Load
 	Rows       fleet.History
 	Cast       string // recording
 	Receipt    fleet.Receipt
@@ -162,6 +163,9 @@ func (f *Fleet) Events(ctx context.Context, after string, fn func(fleet.Event) e
 		}
 	}
 }
+
+// Load implements [fleet.Fleet].
+func (f *Fleet) Load(context.Context) (fleet.Load, error) { return f.Carried, nil }
 
 // Explain implements [fleet.Fleet].
 func (f *Fleet) Explain(context.Context, string) (fleet.Explanation, error) { return f.Explained, nil }

@@ -212,6 +212,9 @@ func (c *City) History(ctx context.Context, id string, p fleet.Page) (fleet.Hist
 	return h, elsewhere(err)
 }
 
+// Load implements [fleet.Fleet].
+func (c *City) Load(ctx context.Context) (fleet.Load, error) { return c.sessions.Load(ctx) }
+
 // Recording implements [fleet.Fleet].
 func (c *City) Recording(ctx context.Context, id string) (io.ReadCloser, error) {
 	name, err := c.session(ctx, id)

@@ -100,6 +100,9 @@ func wrong(err error) error {
 // Screens implements [fleet.Fleet].
 func (s *Sessions) Screens(context.Context) (screens.Viewer, error) { return s.hub.View(), nil }
 
+// Load implements [fleet.Fleet].
+func (s *Sessions) Load(ctx context.Context) (fleet.Load, error) { return s.local.Load(ctx) }
+
 // Recording implements [fleet.Fleet].
 func (s *Sessions) Recording(ctx context.Context, id string) (io.ReadCloser, error) {
 	m, err := s.inMux(ctx, id)

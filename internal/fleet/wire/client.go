@@ -223,6 +223,12 @@ func (c *Client) Events(ctx context.Context, after string, fn func(fleet.Event) 
 	return stream(ctx, c, "/events", q, fn)
 }
 
+// Load implements [fleet.Fleet].
+func (c *Client) Load(ctx context.Context) (out fleet.Load, err error) {
+	err = c.call(ctx, http.MethodGet, "/load", nil, nil, &out)
+	return out, err
+}
+
 // Explain implements [fleet.Fleet].
 func (c *Client) Explain(ctx context.Context, id string) (out fleet.Explanation, err error) {
 	err = c.call(ctx, http.MethodGet, agentPath(id, "/explain"), nil, nil, &out)

@@ -26,6 +26,7 @@ func Handler(ctx context.Context, f fleet.Fleet) http.Handler {
 	m.HandleFunc("GET "+base+"/agents", s.agents)
 	m.HandleFunc("GET "+base+"/attention", s.attention)
 	m.HandleFunc("GET "+base+"/events", s.events)
+	m.HandleFunc("GET "+base+"/load", answer(func(r *http.Request) (any, error) { return f.Load(r.Context()) }))
 	m.HandleFunc("GET "+base+"/screens", s.screens)
 	m.HandleFunc("GET "+base+"/agents/{id}/explain", answer(func(r *http.Request) (any, error) {
 		return f.Explain(r.Context(), r.PathValue("id"))
@@ -67,7 +68,7 @@ func Handler(ctx context.Context, f fleet.Fleet) http.Handler {
 }
 
 // features name what this server can do beyond the first version of /v1/city.
-var features = []string{}
+var features = []string{"load"}
 
 type featuresReply struct {
 	Features []string `json:"features"`

@@ -65,20 +65,25 @@ var (
 	attention = prometheus.NewDesc("gc_attention", "What needs somebody, by kind.", []string{"kind"}, nil)
 	waiting   = prometheus.NewDesc("gc_attention_oldest_seconds", "How long the oldest of it has waited; 0 if nothing does.", nil, nil)
 	messages  = prometheus.NewDesc("gc_messages", "Messages in queues and dead letters, by state.", []string{"state"}, nil)
-	attached  = prometheus.NewDesc("gc_attached_terminals", "Terminals attached to agents.", nil, nil)
+	attached  = prometheus.NewDesc("gc_attached_terminals", "Terminals attached to sessions of the multiplexer.", nil, nil)
+	output    = prometheus.NewDesc("gc_mux_output_bytes_total", "Output of all sessions of the multiplexer, since its server started.", nil, nil)
+	waits     = prometheus.NewDesc("gc_mux_waits", "Requests that wait for something of a session.", nil, nil)
+	memory    = prometheus.NewDesc("gc_mux_memory_bytes", "Resident memory by process: the server has the screens of all sessions.", []string{"process"}, nil)
 	blocked   = prometheus.NewDesc("gc_agents_waiting", "Agents that wait for an answer.", nil, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{up, agents, restarts, attention, waiting, messages, attached, blocked} {
+	for _, d := range []*prometheus.Desc{up, agents, restarts, attention, waiting, messages, attached, blocked, output, waits, memory} {
 		out <- d
 	}
 }
 
 // Collect implements [prometheus.Collector].
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	s, ok := c.snapshot()
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
+	defer cancel()
+	s, ok := c.snapshot(ctx)
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
@@ -89,11 +94,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	gauge(up, 1)
 	type pair struct{ state, status string }
 	byState, byKind, byMessage := map[pair]int{}, map[string]int{}, map[string]int{}
-	var restarted, terminals, asking int
+	var restarted, asking int
 	for _, a := range s.Agents {
 		byState[pair{a.State, a.Status}]++
 		restarted += a.Restarts
-		terminals += a.Attached
 		if a.Question != nil {
 			asking++
 		}
@@ -118,14 +122,22 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		gauge(messages, float64(n), state)
 	}
 	gauge(restarts, float64(restarted))
-	gauge(attached, float64(terminals))
 	gauge(blocked, float64(asking))
 	gauge(waiting, oldest)
+	l, err := c.fleet.Load(ctx)
+	if err != nil {
+		return // it is not known: an older controller
+	}
+	out <- prometheus.MustNewConstMetric(output, prometheus.CounterValue, float64(l.Output))
+	gauge(waits, float64(l.Waits))
+	gauge(attached, float64(l.Attached))
+	gauge(memory, float64(l.Server), "server")
+	gauge(memory, float64(l.Keeper), "keeper")
 }
 
 // snapshot returns the first state that the fleet shows.
-func (c *collector) snapshot() (fleet.Snapshot, bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
+func (c *collector) snapshot(ctx context.Context) (fleet.Snapshot, bool) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var first fleet.Snapshot
 	var once sync.Once

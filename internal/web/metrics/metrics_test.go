@@ -20,6 +20,7 @@ func TestMetricsCountAndNeverName(t *testing.T) {
 		Attention: []fleet.Attention{{Kind: "question", Agent: "secret-project", Since: time.Now().Add(-time.Hour)}},
 		Messages:  []fleet.Message{{State: "dead"}},
 	})
+	f.Carried = fleet.Load{Output: 4096, Waits: 3, Attached: 1, Server: 1 << 20, Keeper: 2 << 20}
 	m := New(&f)
 	m.Observe("nudge", "submitted", 20*time.Millisecond)
 	text := scrape(m)
@@ -27,6 +28,7 @@ func TestMetricsCountAndNeverName(t *testing.T) {
 		"gc_fleet_up 1", `gc_agents{state="running",status="idle"} 2`, `gc_agents{state="running",status="blocked"} 1`, "gc_agent_restarts 3",
 		`gc_attention{kind="question"} 1`, `gc_messages{state="dead"} 1`, "gc_attached_terminals 1", "gc_agents_waiting 1",
 		`gc_web_nudges_total{receipt="submitted"} 1`, `gc_web_call_seconds_bucket{method="nudge",outcome="submitted",le="0.03"} 1`, "gc_attention_oldest_seconds 36",
+		"gc_mux_output_bytes_total 4096", "gc_mux_waits 3", `gc_mux_memory_bytes{process="server"} 1.048576e+06`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing in\n%s", want, text)

@@ -120,3 +120,56 @@ func (c *columns) String() string {
 	}
 	return string(c.digits)
 }
+
+// HistoryLine returns line n of the history as data, unwrapped; Wrapped says that the next
+// line continues it. ok is false if the line is not kept, or not yet complete: see
+// HistoryFirst and HistoryTotal.
+func (t *Terminal) HistoryLine(n uint64) (l Line, ok bool) {
+	h := t.hist
+	if h == nil || n < h.base() || n >= h.closed {
+		return Line{}, false
+	}
+	p, i := h.pageOf(n)
+	return h.line(p, i, nil).public(), true
+}
+
+// OpenLine returns the part above the screen of the line that its first row continues.
+func (t *Terminal) OpenLine() (l Line, ok bool) {
+	if t.hist == nil || !t.hist.open.any {
+		return Line{}, false
+	}
+	return t.hist.openLine().public(), true
+}
+
+// HistoryFirst returns the number of the oldest line that the history keeps.
+func (t *Terminal) HistoryFirst() uint64 {
+	if t.hist == nil {
+		return t.HistoryTotal()
+	}
+	return t.hist.base()
+}
+
+// public returns a line of the history as data.
+func (l line) public() Line {
+	out := Line{Wrapped: l.flags&lineContinued != 0, Prompt: l.flags&linePrompt != 0}
+	text, grapheme := l.text, l.flags&lineWcwidth == 0
+	add := func(n int, look rendition) {
+		var run []byte
+		var columns columns
+		for part := text[:n]; len(part) > 0; {
+			k, width := nextCluster(part, grapheme)
+			shown := inexact(part[:k])
+			columns.add(shown, width == 2)
+			run, part = append(run, shown...), part[k:]
+		}
+		text = text[n:]
+		if len(run) > 0 {
+			out.Runs = append(out.Runs, Run{Text: string(run), Style: look.style.public(), Columns: columns.String()})
+		}
+	}
+	for _, s := range l.spans {
+		add(min(s.bytes, len(text)), l.rendition(s))
+	}
+	add(len(text), rendition{})
+	return out
+}

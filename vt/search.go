@@ -1,6 +1,7 @@
 package vt
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 )
@@ -159,4 +160,43 @@ func (t *Terminal) searchHistory(f *finder) {
 		row -= len(starts)
 		f.line(text, starts, row)
 	}
+}
+
+// FindLine returns the number of the first line of the history, from line from on and among
+// at most limit lines, that contains pattern; back searches from line from upwards. With
+// fold, pattern must be in lower case, and case means nothing. next is where the search
+// continues if it found nothing; done reports that no line is left.
+func (t *Terminal) FindLine(pattern string, fold bool, from uint64, back bool, limit int) (found, next uint64, ok, done bool) {
+	h := t.hist
+	if h == nil || h.count == 0 || pattern == "" {
+		return 0, from, false, true
+	}
+	n := max(from, h.base())
+	if back {
+		n = min(from, h.closed-1)
+	}
+	want := []byte(pattern)
+	var buf [64]span
+	for ; limit > 0; limit-- {
+		if n < h.base() || n >= h.closed {
+			return 0, n, false, true
+		}
+		p, i := h.pageOf(n)
+		text := inexact(h.line(p, i, buf[:0]).text)
+		if fold {
+			text = bytes.ToLower(text)
+		}
+		if bytes.Contains(text, want) {
+			return n, n, true, true
+		}
+		if back && n == 0 {
+			return 0, n, false, true
+		}
+		if back {
+			n--
+		} else {
+			n++
+		}
+	}
+	return 0, n, false, false
 }

@@ -127,3 +127,11 @@ func (w *watched) of(requests []api.PeekRequest) (token string) {
 	}
 	return ""
 }
+
+// History reads lines of a session's history, or looks for one. ErrRequest if the server is
+// too old to know the request.
+func (c *Client) History(ctx context.Context, name string, r api.HistoryRequest) (api.HistoryResult, error) {
+	var out api.HistoryResult
+	err := c.call(ctx, "POST", sessionPath(name, "/history"), r, &out)
+	return out, err
+}

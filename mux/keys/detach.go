@@ -110,20 +110,29 @@ const maxDetachHeld = 4 << 10
 //
 // A DetachMatcher is not safe for concurrent use.
 type DetachMatcher struct {
-	keys    []Identity
+	keys    [][]Identity // sequences
 	set     bool
 	scan    Scanner
-	matched int    // keys of the sequence that were typed
+	live    []int  // the sequences that what was typed begins; nil: all
+	matched int    // keys of these that were typed
 	held    []byte // their bytes, with what came between them
 	out     []byte
 	found   bool
+	which   int
 	rest    []byte
 }
 
-// NewDetachMatcher returns a matcher of keys.
-func NewDetachMatcher(keys DetachKeys) *DetachMatcher {
-	return &DetachMatcher{keys: keys.sequence(), set: true}
+// NewDetachMatcher returns a matcher of the sequences; Which says which one it found.
+func NewDetachMatcher(sequences ...DetachKeys) *DetachMatcher {
+	m := &DetachMatcher{set: true}
+	for _, keys := range sequences {
+		m.keys = append(m.keys, keys.sequence())
+	}
+	return m
 }
+
+// Which returns the index of the sequence that was found.
+func (m *DetachMatcher) Which() int { return m.which }
 
 // Feed takes the next input and returns the bytes, held ones included, that go to the
 // session; forward is valid until the next call. detach reports that the sequence is
@@ -155,7 +164,7 @@ func (m *DetachMatcher) Rest() []byte { return m.rest }
 
 func (m *DetachMatcher) start() {
 	if !m.set {
-		m.keys, m.set = DetachKeys{}.sequence(), true
+		m.keys, m.set = [][]Identity{DetachKeys{}.sequence()}, true
 	}
 	m.out, m.rest, m.found = m.out[:0], nil, false
 }
@@ -166,22 +175,28 @@ func (m *DetachMatcher) take(tok Token) {
 		m.rest = append(m.rest, tok.Data...)
 		return
 	}
-	if tok.Kind == TokenPaste || len(m.keys) == 0 {
+	if tok.Kind == TokenPaste {
 		m.out = append(m.out, tok.Data...)
 		return
 	}
 	event, keys := Decode(tok)
+	next := m.next(event, keys)
 	switch {
-	case event == EventKey && slices.Contains(keys, m.keys[m.matched]):
-		m.held = append(m.held, tok.Data...)
-		if m.matched++; m.matched == len(m.keys) {
-			m.found, m.matched, m.held = true, 0, m.held[:0]
+	case len(next) > 0:
+		m.held, m.live = append(m.held, tok.Data...), next
+		m.matched++
+		for _, i := range next {
+			if len(m.keys[i]) == m.matched {
+				m.found, m.which = true, i
+				m.matched, m.live, m.held = 0, nil, m.held[:0]
+				return
+			}
 		}
 	case m.matched == 0:
 		m.out = append(m.out, tok.Data...)
 	case event == eventQuiet && len(m.held) < maxDetachHeld:
 		m.held = append(m.held, tok.Data...)
-	case event == EventKey && slices.Contains(keys, m.keys[0]):
+	case event == EventKey && m.begins(keys):
 		m.repeat(tok)
 	default:
 		m.release()
@@ -189,12 +204,34 @@ func (m *DetachMatcher) take(tok Token) {
 	}
 }
 
+// next returns the sequences that go on with one of the keys.
+func (m *DetachMatcher) next(event Event, keys []Identity) (next []int) {
+	if event != EventKey {
+		return nil
+	}
+	for i, sequence := range m.keys {
+		if m.matched < len(sequence) && (m.live == nil || slices.Contains(m.live, i)) && slices.Contains(keys, sequence[m.matched]) {
+			next = append(next, i)
+		}
+	}
+	return next
+}
+
+// begins reports whether a sequence begins with one of the keys.
+func (m *DetachMatcher) begins(keys []Identity) bool {
+	return slices.ContainsFunc(m.keys, func(sequence []Identity) bool {
+		return len(sequence) > 0 && slices.Contains(keys, sequence[0])
+	})
+}
+
 // repeat handles the first key where another was expected: the second of two in a row
-// is dropped; later, it starts the sequence again.
+// is dropped; later, it starts a sequence again.
 func (m *DetachMatcher) repeat(tok Token) {
 	anew := m.matched > 1
 	m.release()
 	if anew {
+		_, keys := Decode(tok)
+		m.live = m.next(EventKey, keys)
 		m.held, m.matched = append(m.held, tok.Data...), 1
 	}
 }
@@ -202,5 +239,5 @@ func (m *DetachMatcher) repeat(tok Token) {
 // release forwards the held bytes.
 func (m *DetachMatcher) release() {
 	m.out = append(m.out, m.held...)
-	m.held, m.matched = m.held[:0], 0
+	m.held, m.matched, m.live = m.held[:0], 0, nil
 }

@@ -36,6 +36,7 @@ func (a *apiServer) sessionRoutes(handle func(string, endpoint.Handler)) {
 	session("POST /v1/sessions/{name}/resize", handleResize)
 	session("POST /v1/sessions/{name}/rename", a.handleRename)
 	session("POST /v1/sessions/{name}/peek", handlePeek)
+	session("POST /v1/sessions/{name}/history", handleHistory)
 	session("POST /v1/sessions/{name}/keys", handleKeys)
 	session("POST /v1/sessions/{name}/paste", handlePaste)
 	session("POST /v1/sessions/{name}/nudge", handleNudge)

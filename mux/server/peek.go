@@ -1,12 +1,15 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/internal/endpoint"
 	"gascity.dev/gc/mux/journal"
 	"gascity.dev/gc/vt"
 )
@@ -141,4 +144,66 @@ func (sc *screen) at(r api.PeekRequest) (*vt.Terminal, error) {
 			api.ErrRequest, sc.s.name(), early.Begin.Format(time.RFC3339))
 	}
 	return t, err
+}
+
+// findStep is how many lines are searched before others may use the screen.
+const findStep = 2000
+
+func handleHistory(s *session, w http.ResponseWriter, r *http.Request) (any, error) {
+	var in api.HistoryRequest
+	if err := endpoint.ReadJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	if in.Count < 0 || in.Count > api.MaxHistoryLines || len(in.Find) > api.MaxFind {
+		return nil, fmt.Errorf("%w: at most %d lines, and %d bytes to find", api.ErrRequest, api.MaxHistoryLines, api.MaxFind)
+	}
+	out := s.screen.history(in)
+	if in.Find == "" {
+		return out, nil
+	}
+	found, err := s.screen.findLine(r.Context(), in)
+	out.Found = found
+	return out, err
+}
+
+// history returns lines of the history.
+func (sc *screen) history(r api.HistoryRequest) api.HistoryResult {
+	sc.s.mu.Lock()
+	defer sc.s.mu.Unlock()
+	t := sc.view()
+	out := api.HistoryResult{First: t.HistoryFirst(), Closed: t.HistoryTotal()}
+	out.From = max(r.From, out.First)
+	for n := out.From; len(out.Lines) < r.Count; n++ {
+		l, ok := t.HistoryLine(n)
+		if !ok {
+			break
+		}
+		out.Lines = append(out.Lines, l)
+	}
+	if r.Screen {
+		screen := t.Screen()
+		out.Screen = &screen
+		if l, ok := t.OpenLine(); ok && !screen.Modes.AltScreen {
+			out.Open = &l
+		}
+	}
+	return out
+}
+
+// findLine returns the first line that contains the pattern; nil if none does.
+func (sc *screen) findLine(ctx context.Context, r api.HistoryRequest) (*uint64, error) {
+	for from := r.From; ; {
+		sc.s.mu.Lock()
+		found, next, ok, done := sc.view().FindLine(r.Find, r.Fold, from, r.Back, findStep)
+		sc.s.mu.Unlock()
+		switch {
+		case ok:
+			return &found, nil
+		case done:
+			return nil, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		}
+		from = next
+	}
 }

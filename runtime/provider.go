@@ -148,8 +148,17 @@ type Terminal struct {
 
 	ReadOnly   bool   // never send input, never resize
 	DetachKeys string // "ctrl-b d" when empty
-	Alone      bool   // detach the other terminals; ErrUnsupported if the backend cannot
-	Scrollback bool   // show the history first, if the provider can
+	// Keys are the keys of other commands and of copy mode, in place of the defaults, by
+	// name; nil: there are no other commands. A provider without commands ignores them.
+	Keys map[string][]string
+	// Choices lists the sessions to which a person may switch; nil: none. Switched is
+	// called before Attach returns if they chose one.
+	Choices  func(ctx context.Context) ([]Choice, error)
+	Switched func(name string)
+	// Welcome is shown for a moment when the attachment begins, if the provider can.
+	Welcome    string
+	Alone      bool // detach the other terminals; ErrUnsupported if the backend cannot
+	Scrollback bool // show the history first, if the provider can
 
 	// Notices are control sequences that show nothing, for the person's terminal; nil for
 	// none. A provider that cannot place them drops them.
@@ -164,6 +173,9 @@ type Terminal struct {
 	// reached the program because the server was killed.
 	Lost func(bytes uint64)
 }
+
+// Choice is what a person may attach to.
+type Choice struct{ Name, About string }
 
 // State is the outcome of a nudge.
 type State string

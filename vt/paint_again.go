@@ -24,7 +24,12 @@ func AppendModes(dst []byte) []byte { return append(dst, resetHost...) }
 // alternate screen. It is the last thing written on detach. The cursor ends up
 // in column 1 of an empty line.
 func AppendReset(dst []byte) []byte {
-	return append(dst, cutHost+"\x1b[?2026l\x1b[?2031l"+resetHost+"\x1b[999;1H\r\n"...)
+	return append(AppendResetModes(dst), "\x1b[999;1H\r\n"...)
+}
+
+// AppendResetModes is AppendReset without the new line: it scrolls nothing.
+func AppendResetModes(dst []byte) []byte {
+	return append(dst, cutHost+"\x1b[?2026l\x1b[?2031l"+resetHost...)
 }
 
 // content paints what readers see over an earlier paint with the same modes.

@@ -5,20 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/attachkeys"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/cmd/gc/internal/notices"
-	"gascity.dev/gc/cmd/gc/internal/words"
 	"gascity.dev/gc/internal/attention"
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/config"
@@ -49,11 +45,7 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 			if len(args) > 0 {
 				name, o.argv = args[0], args[1:]
 			}
-			t, err := attachTarget(cmd.Context(), a, s, name, o)
-			if err != nil {
-				return err
-			}
-			return runAttach(cmd.Context(), a, t, o)
+			return attachFrom(cmd.Context(), a, s, name, o)
 		}),
 	}
 	long := ""
@@ -68,8 +60,9 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	f.BoolVar(&o.scrollback, "scrollback", false, "print the history into your terminal's scrollback first")
 	f.BoolVar(&o.create, "create", false, "if no session has this name, start one with the command after -- (default: your shell)")
 	return cli.Describe(cmd, `Shows the session's screen and passes input and output through until you press the
-detach keys, the program ends or the connection breaks. ctrl-b ctrl-b sends one
-ctrl-b. When an agent is restarted, Enter attaches to the new session. Your terminal
+detach keys, the program ends or the connection breaks. ctrl-b [ scrolls, searches and
+copies, ctrl-b s switches to another session, ctrl-b ? lists all keys, ctrl-b ctrl-b
+sends one ctrl-b; [attach] in city.toml or ~/.config/gc/config.toml changes them. When an agent is restarted, Enter attaches to the new session. Your terminal
 is always restored. While the multiplexer or another machine does not answer, the last
 line says so, and what you type is kept: for 10 seconds, or 10 minutes.
 
@@ -82,52 +75,103 @@ of the city, or, outside a city, for a session.`+long, fmt.Sprintf(`
 		cli.Statuses{cli.ExitOK: "detached, or the program ended", cli.ExitNotFound: "", cli.ExitUnsupported: ""})
 }
 
-func runAttach(ctx context.Context, a *app, t *target, o attachOptions) error {
-	detach := cmp.Or(o.detachKeys, os.Getenv("GC_DETACH_KEYS"), t.detach)
-	if _, err := keys.ParseDetach(detach); err != nil {
-		return cli.Fail(cli.ExitUsage, `such as "ctrl-b d", "ctrl-q,x" or "none"`, "%v", err)
-	}
-	can, err := runtime.CapabilitiesFor(ctx, t.provider, t.session)
-	if err != nil {
-		return err
-	}
-	if !can.Attach {
-		return fmt.Errorf("attach %s: %w", t.label, runtime.ErrUnsupported)
-	}
-	if t.lookOnly && !o.readOnly {
-		return cli.Fail(cli.ExitFailure, "gc attach "+shell.Word(t.label)+" --read-only, or gc nudge", "agent %s has attach = false in city.toml", t.label)
-	}
-	if o.scrollback {
-		if muxed, err := inMux(ctx, t); err != nil {
+// attachFrom attaches to a session, and then to those that the person switches to.
+func attachFrom(ctx context.Context, a *app, s scope, name string, o attachOptions) error {
+	s, err := attachScope(a, s, o)
+	for err == nil {
+		var t *target
+		if t, err = attachTarget(ctx, a, s, name, o); err != nil {
 			return err
-		} else if !muxed {
-			return fmt.Errorf("attach --scrollback %s: %w", t.label, runtime.ErrUnsupported)
 		}
+		if name, err = runAttach(ctx, a, s, t, o); name == "" {
+			return err
+		}
+		o.create, o.alone, o.scrollback = false, false, false // only the first time
 	}
-	at := &attachment{app: a, t: t, terminal: runtime.Terminal{
-		In: a.In, Out: a.Out, ReadOnly: o.readOnly, DetachKeys: detach, Alone: o.alone, Scrollback: o.scrollback,
-	}}
+	return err
+}
+
+// runAttach attaches to a session, and returns the name of the one that the person switched
+// to, if any.
+func runAttach(ctx context.Context, a *app, s scope, t *target, o attachOptions) (next string, err error) {
+	at, err := newAttachment(ctx, a, t, o)
+	if err != nil {
+		return "", err
+	}
+	at.scope = s
 	if !a.Interactive() {
 		if err := mustExist(ctx, t); err != nil {
-			return at.ended(ctx, err)
+			return "", at.ended(ctx, err)
 		}
-		return cli.Fail(cli.ExitUsage, "peek, nudge and keys work without one", "attach requires a terminal on standard input")
+		return "", cli.Fail(cli.ExitUsage, "peek, nudge and keys work without one", "attach requires a terminal on standard input")
 	}
 	defer at.tellOfCity(ctx)()
 	for follow := true; follow; {
 		if follow, err = at.once(ctx); err != nil {
-			return err
+			return "", err
 		}
 		at.terminal.Scrollback, at.terminal.Alone = false, false // only the first time
 	}
-	return nil
+	return at.next, nil
+}
+
+// newAttachment checks that a session can be attached to, and how.
+func newAttachment(ctx context.Context, a *app, t *target, o attachOptions) (*attachment, error) {
+	detach := cmp.Or(o.detachKeys, os.Getenv("GC_DETACH_KEYS"), t.detach)
+	if _, err := keys.ParseDetach(detach); err != nil {
+		return nil, cli.Fail(cli.ExitUsage, `such as "ctrl-b d", "ctrl-q,x" or "none"`, "%v", err)
+	}
+	city, _ := a.city.optional() // without one, or with a broken one, the person's own keys
+	changes, welcome, err := attachkeys.Find(city)
+	if err != nil {
+		return nil, err
+	}
+	can, err := runtime.CapabilitiesFor(ctx, t.provider, t.session)
+	if err != nil {
+		return nil, err
+	}
+	if !can.Attach {
+		return nil, fmt.Errorf("attach %s: %w", t.label, runtime.ErrUnsupported)
+	}
+	if t.lookOnly && !o.readOnly {
+		return nil, cli.Fail(cli.ExitFailure, "gc attach "+shell.Word(t.label)+" --read-only, or gc nudge", "agent %s has attach = false in city.toml", t.label)
+	}
+	if o.scrollback {
+		if muxed, err := inMux(ctx, t); err != nil {
+			return nil, err
+		} else if !muxed {
+			return nil, fmt.Errorf("attach --scrollback %s: %w", t.label, runtime.ErrUnsupported)
+		}
+	}
+	at := &attachment{app: a, t: t, terminal: runtime.Terminal{
+		In: a.In, Out: a.Out, ReadOnly: o.readOnly, DetachKeys: detach, Alone: o.alone, Scrollback: o.scrollback,
+		Keys: changes,
+	}}
+	at.terminal.Choices = at.choices
+	at.terminal.Switched = func(name string) { at.next = name }
+	if welcome {
+		at.terminal.Welcome = attachkeys.Welcome(t.label, detach, changes, o.readOnly)
+	}
+	return at, nil
 }
 
 // attachment connects the user's terminal to a session.
 type attachment struct {
 	app      *app
+	scope    scope
 	t        *target
 	terminal runtime.Terminal
+	next     string // the session that the user switched to
+}
+
+// choices lists what the user can switch to.
+func (at *attachment) choices(ctx context.Context) (all []runtime.Choice, err error) {
+	c := &choice{scope: at.scope}
+	err = c.findAll(ctx, at.app)
+	for i, name := range c.names {
+		all = append(all, runtime.Choice{Name: name, About: c.about[i]})
+	}
+	return all, err
 }
 
 // noticePause is between two tries to follow a city whose controller does not answer.
@@ -192,12 +236,14 @@ func (at *attachment) once(ctx context.Context) (follow bool, err error) {
 		return false, at.ended(ctx, err)
 	case ctx.Err() != nil: // a signal ended it
 		return false, context.Cause(ctx)
+	case at.next != "":
+		return false, nil
 	}
 	if !ended { // not every provider reports it
 		exit = lastExit(ctx, at.t)
 	}
 	if !ended && exit == nil {
-		fmt.Fprintf(at.app.Err, "detached from %s\n", at.t.label)
+		fmt.Fprintf(at.app.Err, "detached from %s; it keeps running\n", at.t.label)
 		return false, nil
 	}
 	return at.followRestart(ctx, exit)
@@ -218,7 +264,7 @@ func (at *attachment) followRestart(ctx context.Context, exit *runtime.Exit) (fo
 		fmt.Fprintf(at.app.Err, "%s ended: %s\n", at.t.label, how)
 		return false, nil
 	}
-	fmt.Fprintf(at.app.Err, "%s restarted (%s): Enter attaches again, any other key exits ", at.t.label, how)
+	fmt.Fprintf(at.app.Err, "%s restarted by the city (%s): Enter attaches again, any other key exits ", at.t.label, how)
 	key, err := at.app.ReadKey(ctx)
 	fmt.Fprintln(at.app.Err)
 	return err == nil && (key == '\r' || key == '\n'), err
@@ -263,18 +309,25 @@ func (o *attachOptions) checkArgs(cmd *cobra.Command, args []string) error {
 	return cli.Between(1, -1)(cmd, args)
 }
 
-// attachTarget is the session to attach to: an agent's, or, on another machine,
-// outside a city and with --create, the one with the name.
-func attachTarget(ctx context.Context, a *app, s scope, name string, o attachOptions) (*target, error) {
+// attachScope is what is attached to: agents, or, on another machine, outside a city and
+// with --create, sessions.
+func attachScope(a *app, s scope, o attachOptions) (scope, error) {
 	h, err := a.mux.Remote()
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	if h != nil || o.create {
-		s = sessionScope(a)
-	} else if _, err := a.city.dir(); a.city.none(err) {
-		s = sessionScope(a)
+		return sessionScope(a), nil
 	}
+	if _, err := a.city.dir(); a.city.none(err) {
+		return sessionScope(a), nil
+	}
+	return s, nil
+}
+
+// attachTarget is the session to attach to: that with the name, or one that the user
+// chooses.
+func attachTarget(ctx context.Context, a *app, s scope, name string, o attachOptions) (_ *target, err error) {
 	if name == "" {
 		if name, err = chooseTarget(ctx, a, s); err != nil {
 			return nil, err
@@ -342,109 +395,3 @@ func (at *attachment) ended(ctx context.Context, err error) error {
 
 // lastScreenLines is how many lines of an ended session are printed.
 const lastScreenLines = 24
-
-// hintedNames is how many names a hint lists.
-const hintedNames = 8
-
-// choice is what the user can attach to.
-type choice struct {
-	scope        scope
-	names, about []string // blocked agents first
-}
-
-// chooseTarget lists what is running and returns the user's choice.
-func chooseTarget(ctx context.Context, a *app, s scope) (string, error) {
-	c := &choice{scope: s}
-	find := c.findAgents
-	if s.path != "gc" {
-		find = c.findSessions
-	}
-	if err := find(ctx, a); err != nil {
-		return "", err
-	}
-	if len(c.names) == 0 {
-		hint := "gc session new NAME -- COMMAND starts a session"
-		if s.path == "gc" {
-			hint = "gc start"
-		}
-		return "", cli.Fail(cli.ExitNotFound, hint, "no %s is running", s.word)
-	}
-	if !a.Interactive() {
-		return "", cli.Fail(cli.ExitUsage, "such as "+strings.Join(c.names[:min(len(c.names), hintedNames)], ", "), "requires the name of the %s", s.word)
-	}
-	return c.ask(ctx, &a.Console)
-}
-
-// findAgents finds the running agents and their questions or activities.
-func (c *choice) findAgents(ctx context.Context, a *app) error {
-	status, err := cityStatus(ctx, a)
-	if err != nil {
-		return err
-	}
-	for _, blocked := range []bool{true, false} {
-		for _, ag := range status.Agents {
-			asks := ag.Activity == runtime.ActivityBlocked
-			if ag.State != cityapi.StateRunning || asks != blocked {
-				continue
-			}
-			c.names, c.about = append(c.names, ag.Name), append(c.about, cmp.Or(words.Question(ag), words.Activity(ag)))
-		}
-	}
-	return nil
-}
-
-// findSessions finds the running sessions and their commands.
-func (c *choice) findSessions(ctx context.Context, a *app) error {
-	p, err := a.sessionProvider(ctx)
-	if err != nil {
-		return err
-	}
-	if !hasMux(p) {
-		c.names, err = p.ListRunning(ctx, "")
-		c.about = make([]string, len(c.names))
-		return err
-	}
-	sessions, err := listMux(ctx, p, sessionListOptions{})
-	for _, one := range sessions {
-		c.names, c.about = append(c.names, one.Name), append(c.about, one.Command)
-	}
-	return err
-}
-
-// ask lists the names and reads the user's choice.
-func (c *choice) ask(ctx context.Context, on *cli.Console) (string, error) {
-	t := display.Table{Width: on.Width(), Colour: on.Colours(on.Err)}
-	what := "STATUS"
-	if c.scope.word == "session" {
-		what = "COMMAND"
-	}
-	t.Add("", strings.ToUpper(c.scope.word), what)
-	for i, n := range c.names {
-		t.Add(strconv.Itoa(i+1), n, c.about[i])
-	}
-	if err := t.Print(on.Err); err != nil {
-		return "", err
-	}
-	fmt.Fprint(on.Err, "attach to which? [1] ")
-	text, err := on.ReadLine(ctx)
-	switch {
-	case errors.Is(err, io.EOF): // Ctrl-D: no choice
-		return "", cli.Quiet(cli.ExitFailure)
-	case err != nil:
-		return "", err
-	}
-	return c.find(text)
-}
-
-// find returns the name that the user entered as a name or a number; an empty line
-// means the first.
-func (c *choice) find(text string) (string, error) {
-	if i := slices.IndexFunc(c.names, func(name string) bool { return strings.EqualFold(name, text) }); i >= 0 {
-		return c.names[i], nil
-	}
-	n, err := strconv.Atoi(cmp.Or(text, "1"))
-	if err != nil || n < 1 || n > len(c.names) {
-		return "", cli.Fail(cli.ExitUsage, "enter a name or 1 to "+strconv.Itoa(len(c.names)), "invalid choice %q", text)
-	}
-	return c.names[n-1], nil
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gascity.dev/gc/cmd/gc/internal/attachkeys"
 	"gascity.dev/gc/cmd/gc/internal/away"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/internal/agent"
@@ -98,12 +99,12 @@ func (f *cityFinder) load() (*config.City, error) {
 
 // checkDetachKeys rejects detach keys that gc attach does not know.
 func checkDetachKeys(c *config.City) []config.Problem {
-	_, err := keys.ParseDetach(c.Session.DetachKeys)
-	if err == nil {
-		return nil
+	problems := attachkeys.Check(c.Attach)
+	if _, err := keys.ParseDetach(c.Session.DetachKeys); err != nil {
+		at := c.Session.Place("detach_keys")
+		problems = append(problems, config.Problem{Line: at.Line, Column: at.Column, Msg: "session.detach_keys: " + err.Error(), Hint: `write "ctrl-b d", or "none"`})
 	}
-	at := c.Session.Place("detach_keys")
-	return []config.Problem{{Line: at.Line, Column: at.Column, Msg: "session.detach_keys: " + err.Error(), Hint: `write "ctrl-b d", or "none"`}}
+	return problems
 }
 
 // none reports whether err says that there is no city here and --city was not given.

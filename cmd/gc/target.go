@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -314,4 +318,114 @@ func (a *app) agentDown(ctx context.Context, err error) error {
 		why = i.Evidence
 	}
 	return cli.Fail(cli.ExitNotFound, hint, "agent %s is not running: %s", ag.Name, why)
+}
+
+// hintedNames is how many names a hint lists.
+const hintedNames = 8
+
+// choice is what the user can attach to.
+type choice struct {
+	scope        scope
+	names, about []string // blocked agents first
+}
+
+// chooseTarget lists what is running and returns the user's choice.
+func chooseTarget(ctx context.Context, a *app, s scope) (string, error) {
+	c := &choice{scope: s}
+	if err := c.findAll(ctx, a); err != nil {
+		return "", err
+	}
+	if len(c.names) == 0 {
+		hint := "gc session new NAME -- COMMAND starts a session"
+		if s.path == "gc" {
+			hint = "gc start"
+		}
+		return "", cli.Fail(cli.ExitNotFound, hint, "no %s is running", s.word)
+	}
+	if !a.Interactive() {
+		return "", cli.Fail(cli.ExitUsage, "such as "+strings.Join(c.names[:min(len(c.names), hintedNames)], ", "), "requires the name of the %s", s.word)
+	}
+	return c.ask(ctx, &a.Console)
+}
+
+// findAll finds what is running.
+func (c *choice) findAll(ctx context.Context, a *app) error {
+	if c.scope.path != "gc" {
+		return c.findSessions(ctx, a)
+	}
+	return c.findAgents(ctx, a)
+}
+
+// findAgents finds the running agents and their questions or activities.
+func (c *choice) findAgents(ctx context.Context, a *app) error {
+	status, err := cityStatus(ctx, a)
+	if err != nil {
+		return err
+	}
+	for _, blocked := range []bool{true, false} {
+		for _, ag := range status.Agents {
+			asks := ag.Activity == runtime.ActivityBlocked
+			if ag.State != cityapi.StateRunning || asks != blocked {
+				continue
+			}
+			c.names, c.about = append(c.names, ag.Name), append(c.about, cmp.Or(words.Question(ag), words.Activity(ag)))
+		}
+	}
+	return nil
+}
+
+// findSessions finds the running sessions and their commands.
+func (c *choice) findSessions(ctx context.Context, a *app) error {
+	p, err := a.sessionProvider(ctx)
+	if err != nil {
+		return err
+	}
+	if !hasMux(p) {
+		c.names, err = p.ListRunning(ctx, "")
+		c.about = make([]string, len(c.names))
+		return err
+	}
+	sessions, err := listMux(ctx, p, sessionListOptions{})
+	for _, one := range sessions {
+		c.names, c.about = append(c.names, one.Name), append(c.about, one.Command)
+	}
+	return err
+}
+
+// ask lists the names and reads the user's choice.
+func (c *choice) ask(ctx context.Context, on *cli.Console) (string, error) {
+	t := display.Table{Width: on.Width(), Colour: on.Colours(on.Err)}
+	what := "STATUS"
+	if c.scope.word == "session" {
+		what = "COMMAND"
+	}
+	t.Add("", strings.ToUpper(c.scope.word), what)
+	for i, n := range c.names {
+		t.Add(strconv.Itoa(i+1), n, c.about[i])
+	}
+	if err := t.Print(on.Err); err != nil {
+		return "", err
+	}
+	fmt.Fprint(on.Err, "attach to which? [1] ")
+	text, err := on.ReadLine(ctx)
+	switch {
+	case errors.Is(err, io.EOF): // Ctrl-D: no choice
+		return "", cli.Quiet(cli.ExitFailure)
+	case err != nil:
+		return "", err
+	}
+	return c.find(text)
+}
+
+// find returns the name that the user entered as a name or a number; an empty line
+// means the first.
+func (c *choice) find(text string) (string, error) {
+	if i := slices.IndexFunc(c.names, func(name string) bool { return strings.EqualFold(name, text) }); i >= 0 {
+		return c.names[i], nil
+	}
+	n, err := strconv.Atoi(cmp.Or(text, "1"))
+	if err != nil || n < 1 || n > len(c.names) {
+		return "", cli.Fail(cli.ExitUsage, "enter a name or 1 to "+strconv.Itoa(len(c.names)), "invalid choice %q", text)
+	}
+	return c.names[n-1], nil
 }

@@ -36,6 +36,7 @@ type City struct {
 	LimitRules    []LimitRule         `toml:"limit_rules"`
 	Notify        Notify              `toml:"notify"`
 	API           API                 `toml:"api"`
+	Attach        Attach              `toml:"attach"`
 	Where
 
 	presets map[string]Provider
@@ -316,6 +317,7 @@ func (c *City) setDefaults() {
 	c.Daemon.MaxKept = 2 << 30
 	c.Notify.Every = 10 * time.Second
 	c.API.Bind = "127.0.0.1"
+	c.Attach.Welcome = true
 }
 
 // setPoolDefaults sets the keys omitted in a pool.

@@ -57,7 +57,7 @@ func (c *City) shownTables() []ShownValue {
 	for _, t := range []struct {
 		name  string
 		value any
-	}{{"workspace", c.Workspace}, {"agent_defaults", c.AgentDefaults}, {"session", c.Session}, {"daemon", c.Daemon}, {"notify", c.Notify}, {"api", c.API}} {
+	}{{"workspace", c.Workspace}, {"agent_defaults", c.AgentDefaults}, {"session", c.Session}, {"daemon", c.Daemon}, {"notify", c.Notify}, {"api", c.API}, {"attach", c.Attach}} {
 		out = append(out, tableValues(t.name, reflect.ValueOf(t.value), file)...)
 	}
 	for i := range c.Rigs {

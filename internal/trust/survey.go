@@ -287,6 +287,7 @@ func (s *surveyor) check(path string) {
 func written(c *config.City) ([]byte, error) {
 	clone := *c
 	clone.Dir, clone.File, clone.Where = "", "", config.Where{}
+	clone.Attach = config.Attach{}
 	clone.API, clone.StatusRules, clone.LimitRules = config.API{}, nil, nil
 	clone.Daemon = config.Daemon{InheritEnv: c.Daemon.InheritEnv}
 	clone.Notify = config.Notify{Command: c.Notify.Command}

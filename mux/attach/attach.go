@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gascity.dev/gc/mux/api"
+	"gascity.dev/gc/mux/attach/menu"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
 )
@@ -33,6 +34,7 @@ const (
 	Exited   Reason = "exited"   // the program ended
 	Lost     Reason = "lost"     // the server or the terminal went away
 	Kicked   Reason = "kicked"   // the server sent the client away
+	Switched Reason = "switched" // the person chose another session: Result.To
 )
 
 // Options are a person's terminal and how it is connected. The zero value
@@ -52,6 +54,7 @@ type Options struct {
 
 	ReadOnly   bool            // send no input; the detach keys still work
 	DetachKeys keys.DetachKeys // zero: the default ones
+	Keys       *Keys           // in place of DetachKeys, with the keys of other commands
 	Scrollback bool            // show the history first
 	Alone      bool            // detach the other terminals
 
@@ -63,6 +66,12 @@ type Options struct {
 	// is written whole, between two sequences of the session; nil for none.
 	Notices <-chan []byte
 
+	// Choices lists the sessions that a person may switch to; nil: none.
+	Choices func(ctx context.Context) ([]menu.Item, error)
+
+	// Welcome is shown for a moment when the attachment begins; "" for nothing.
+	Welcome string
+
 	// Where is the machine of the session, for the person, if it is another one; "" is
 	// this one.
 	Where string
@@ -72,6 +81,7 @@ type Options struct {
 type Result struct {
 	Reason Reason
 	Exit   *api.Exit // of the program, for Exited; nil if unknown
+	To     string    // the name of the choice, for Switched
 	Rest   []byte    // input read together with the detach keys, after them
 	Lost   uint64    // bytes typed while a server died that may have been lost
 }

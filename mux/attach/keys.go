@@ -18,63 +18,81 @@ const (
 	leaveTimeout = 300 * time.Millisecond // for the server to take input and detach
 )
 
-// keyReader takes replies and the detach keys out of what a terminal sends.
+// keyReader takes replies and the keys of commands out of what a terminal sends.
 type keyReader struct {
-	replies replyFilter
-	detach  *keys.DetachMatcher
+	replies  replyFilter
+	commands *keys.DetachMatcher
 }
 
-// feed returns what of p goes to the session, and whether the detach keys ended it.
-func (k *keyReader) feed(p []byte) (forward []byte, detach bool) {
-	return k.detach.Feed(k.replies.feed(p))
+// feed returns what of p goes to the session up to the first command, and whether there
+// is one.
+func (k *keyReader) feed(p []byte) (forward []byte, command bool) {
+	return k.commands.Feed(k.replies.feed(p))
+}
+
+// further is feed for what was read after a command.
+func (k *keyReader) further() (forward []byte, command bool) {
+	return k.commands.Feed(slices.Clone(k.commands.Rest()))
 }
 
 // flush is feed when no byte came for keyTimeout.
-func (k *keyReader) flush() (forward []byte, detach bool) {
-	forward, detach = k.detach.Feed(k.replies.flush())
-	if detach || k.replies.scan.Pending() {
-		return forward, detach
+func (k *keyReader) flush() (forward []byte, command bool) {
+	forward, command = k.commands.Feed(k.replies.flush())
+	if command || k.replies.scan.Pending() {
+		return forward, command
 	}
 	forward = slices.Clone(forward)
-	more, detach := k.detach.Flush()
-	return append(forward, more...), detach
+	more, command := k.commands.Flush()
+	return append(forward, more...), command
 }
 
 // pending reports whether an unfinished key is held.
-func (k *keyReader) pending() bool { return k.replies.scan.Pending() || k.detach.Pending() }
+func (k *keyReader) pending() bool { return k.replies.scan.Pending() || k.commands.Pending() }
 
-// rest returns what was read after the detach keys.
+// rest returns what was read after a command.
 func (k *keyReader) rest() []byte {
-	return slices.Concat(k.detach.Rest(), k.replies.scan.Buf)
+	return slices.Concat(k.commands.Rest(), k.replies.scan.Buf)
 }
 
-// readKeys sends what a person types until the end.
+// readKeys carries out what a person types, or sends it, until the end.
 func (a *attachment) readKeys(in inputSource) {
-	keys := keyReader{replies: replyFilter{note: a.answer}, detach: keys.NewDetachMatcher(a.o.DetachKeys)}
+	commands := a.o.commands()
+	keys := keyReader{replies: replyFilter{note: a.answer}, commands: keys.NewDetachMatcher(sequences(commands)...)}
 	for a.ctx.Err() == nil {
 		timeout := time.Duration(-1)
-		if keys.pending() {
+		if keys.pending() || a.over.pending() {
 			timeout = keyTimeout
 		}
 		p, err := in.read(timeout)
 		var forward []byte
-		var detach bool
+		var command bool
 		switch {
 		case errors.Is(err, errInputQuiet):
-			forward, detach = keys.flush()
+			forward, command = keys.flush()
+			a.pass(a.over.flush())
 		case err != nil:
 			a.inputEnded(err)
 			return
 		default:
-			forward, detach = keys.feed(p)
+			forward, command = keys.feed(p)
 		}
-		if len(forward) > 0 && !a.o.ReadOnly {
-			a.send(message{input: slices.Clone(forward)})
+		for a.pass(forward); command; a.pass(forward) {
+			if !a.carryOut(commands[keys.commands.Which()].Do, keys.rest()) {
+				return
+			}
+			forward, command = keys.further()
 		}
-		if detach {
+		if a.over.to != "" {
 			a.leave(keys.rest())
 			return
 		}
+	}
+}
+
+// pass gives input to what is shown over the session, or else to the session.
+func (a *attachment) pass(p []byte) {
+	if p = a.over.typed(p); len(p) > 0 && !a.o.ReadOnly {
+		a.send(message{input: slices.Clone(p)})
 	}
 }
 

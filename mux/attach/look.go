@@ -120,10 +120,10 @@ func (l *hostLook) control(t *hostTerminal) (api.AttachControl, bool) {
 
 // cell returns the size of a cell in pixels; zero if unknown.
 func (t *hostTerminal) cell() (width, height int) {
-	if t.out == nil {
+	if t.outTTY == nil {
 		return 0, 0
 	}
-	err := withFD(t.out, func(fd int) error {
+	err := withFD(t.outTTY, func(fd int) error {
 		ws, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
 		if err == nil && ws.Col > 0 && ws.Row > 0 {
 			width, height = int(ws.Xpixel)/int(ws.Col), int(ws.Ypixel)/int(ws.Row)

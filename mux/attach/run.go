@@ -25,6 +25,7 @@ type attachment struct {
 	link    *link
 	sender  *sender
 	viewer  *viewer
+	over    *over
 
 	ctx    context.Context // ends with the attachment; its cause says why
 	cancel context.CancelCauseFunc
@@ -35,6 +36,7 @@ func newAttachment(ctx context.Context, s *session, o Options) *attachment {
 	a := &attachment{o: o, session: s, screen: newHostTerminal(o), look: new(hostLook), link: new(link)}
 	a.sender = newSender(a.screen, a.look, a.link)
 	a.viewer = newViewer(a.screen, a.look, a.link)
+	a.over = newOver(a)
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	return a
 }
@@ -58,6 +60,10 @@ func (a *attachment) run(conn *client.AttachConn) (Result, error) {
 	if a.o.Notices != nil {
 		a.start(a.passNotices)
 	}
+	a.start(a.over.run)
+	if a.o.Welcome != "" {
+		a.start(a.welcome)
+	}
 	for {
 		end := a.serve(conn)
 		if end.lost != nil && a.link.isLeaving() {
@@ -67,6 +73,9 @@ func (a *attachment) run(conn *client.AttachConn) (Result, error) {
 			if conn, end = a.reconnect(end.lost); conn != nil {
 				continue
 			}
+		}
+		if end.exited {
+			a.showEnd()
 		}
 		if a.ctx.Err() != nil && !end.exited && !end.kicked {
 			end = ending{cause: context.Cause(a.ctx)}
@@ -190,6 +199,8 @@ type ending struct {
 func (a *attachment) result(e ending) (Result, error) {
 	var p *panicError
 	switch {
+	case errors.Is(e.cause, errDetachKeys) && a.over.to != "":
+		return Result{Reason: Switched, To: a.over.to, Rest: a.link.typedBehind()}, nil
 	case errors.Is(e.cause, errDetachKeys):
 		return Result{Reason: Detached, Rest: a.link.typedBehind()}, nil
 	case errors.As(e.cause, &p):

@@ -39,6 +39,7 @@ type sender struct {
 
 	messages chan message
 	resized  notice // the size changed
+	repaint  notice // the terminal must be painted
 	looked   notice // the terminal reported its colours or cell size
 	changed  notice // the terminal's colours changed
 	sent     notice // input was sent
@@ -51,7 +52,7 @@ type sender struct {
 func newSender(screen *hostTerminal, look *hostLook, link *link) *sender {
 	return &sender{
 		screen: screen, look: look, link: link,
-		messages: make(chan message, maxQueued), resized: newNotice(), looked: newNotice(), changed: newNotice(), sent: newNotice(),
+		messages: make(chan message, maxQueued), resized: newNotice(), repaint: newNotice(), looked: newNotice(), changed: newNotice(), sent: newNotice(),
 	}
 }
 
@@ -73,6 +74,12 @@ func (s *sender) run(ctx context.Context, conn *client.AttachConn) {
 		case <-s.resized:
 			if err = s.sendSize(ctx, conn, s.size()); err == nil {
 				err = s.sendLook(ctx, conn)
+			}
+		case <-s.repaint:
+			if now := s.size(); now.Cols > 0 {
+				err = s.sendSize(ctx, conn, now) // the server paints a terminal that tells its size
+			} else {
+				conn.Drop() // the next connection paints it
 			}
 		case m := <-s.messages:
 			if m.detach {

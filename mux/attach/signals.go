@@ -57,10 +57,12 @@ func (a *attachment) watch(signals chan os.Signal, was api.Size) {
 				continue
 			}
 			a.sender.resized.note()
+			a.over.draw.note()
 		case s := <-signals:
 			switch s {
 			case unix.SIGWINCH:
 				a.sender.resized.note()
+				a.over.draw.note()
 			case unix.SIGCONT:
 				a.continued()
 			default:

@@ -20,11 +20,11 @@ const restoreTimeout = 500 * time.Millisecond
 // hostTerminal is a person's terminal without its input: raw mode until the end,
 // output, and every mode as before at the end.
 type hostTerminal struct {
-	in, out *os.File // nil if not a terminal
-	asked   func() (cols, rows int, err error)
+	in, outTTY *os.File // nil if not a terminal
+	asked      func() (cols, rows int, err error)
 
 	w        io.Writer
-	reopened *os.File // out, opened again for its deadline
+	reopened *os.File // outTTY, opened again for its deadline
 	deadline deadliner
 	stop     func()
 
@@ -35,13 +35,16 @@ type hostTerminal struct {
 	undo    vt.Undo
 
 	before before
+
+	out   sync.Mutex // held while the session or what is over it is written; guards cover
+	cover cover
 }
 
 // deadliner is a writer whose Write can be made to return.
 type deadliner interface{ SetWriteDeadline(time.Time) error }
 
 func newHostTerminal(o Options) *hostTerminal {
-	t := &hostTerminal{in: terminalFile(o.In), out: terminalFile(o.Out), asked: o.Size, w: o.Out}
+	t := &hostTerminal{in: terminalFile(o.In), outTTY: terminalFile(o.Out), asked: o.Size, w: o.Out}
 	if o.Out == nil {
 		t.w = io.Discard
 	}
@@ -88,7 +91,7 @@ func (t *hostTerminal) size() (cols, rows int) {
 }
 
 func (t *hostTerminal) ask() (cols, rows int, err error) {
-	f := t.out
+	f := t.outTTY
 	if f == nil {
 		f = t.in
 	}
@@ -106,8 +109,8 @@ func (t *hostTerminal) ask() (cols, rows int, err error) {
 // non-blocking mode on the person's would affect every program that shares it.
 // If the terminal cannot be opened again, a stopped terminal can delay the end.
 func (t *hostTerminal) open(ctx context.Context) {
-	if t.out != nil {
-		if f, err := reopenTerminal(t.out); err == nil {
+	if t.outTTY != nil {
+		if f, err := reopenTerminal(t.outTTY); err == nil {
 			t.reopened, t.w, t.deadline = f, f, f
 		}
 	} else if d, ok := t.w.(deadliner); ok {
@@ -117,7 +120,7 @@ func (t *hostTerminal) open(ctx context.Context) {
 		t.deadline = nil
 		if t.reopened != nil {
 			t.reopened.Close()
-			t.reopened, t.w = nil, t.out
+			t.reopened, t.w = nil, t.outTTY
 		}
 	}
 	t.stop = func() {}
@@ -181,8 +184,13 @@ func (t *hostTerminal) makeRawAgain() {
 	}
 }
 
-// write shows bytes of the session.
+// write shows bytes of the session, unless something covers it.
 func (t *hostTerminal) write(p []byte) error {
+	t.out.Lock()
+	defer t.out.Unlock()
+	if t.cover != bare {
+		return nil
+	}
 	t.mu.Lock()
 	t.written = true
 	t.undo.Note(p)
@@ -192,7 +200,7 @@ func (t *hostTerminal) write(p []byte) error {
 }
 
 // answers reports whether the terminal may be asked.
-func (t *hostTerminal) answers() bool { return t.in != nil && t.out != nil }
+func (t *hostTerminal) answers() bool { return t.in != nil && t.outTTY != nil }
 
 // recolored reports whether the session has set the terminal's text colours.
 func (t *hostTerminal) recolored() bool {
@@ -202,7 +210,13 @@ func (t *hostTerminal) recolored() bool {
 }
 
 // reset brings the terminal to a known state; a paint must follow.
-func (t *hostTerminal) reset() { t.w.Write(vt.AppendReset(nil)) }
+func (t *hostTerminal) reset() {
+	t.out.Lock()
+	defer t.out.Unlock()
+	if t.cover == bare {
+		t.w.Write(vt.AppendReset(nil))
+	}
+}
 
 // restore undoes, once, the modes that the session set, the cursor's place and raw
 // mode.

@@ -71,6 +71,10 @@ func (v *viewer) carryOut(m api.AttachControl) {
 	case "look":
 		v.look.ask(v.screen)
 	case "paint":
+		if v.screen.uncover() {
+			v.asked = false // the modes were reset
+			v.link.takeStale()
+		}
 		if v.again { // the last connection may have ended inside a sequence
 			v.again, v.asked = false, false
 			v.screen.reset()

@@ -29,8 +29,8 @@ func (a *attachment) where() string {
 // repaints the terminal.
 func (a *attachment) tell() {
 	leave := ""
-	if !a.o.DetachKeys.None() {
-		leave = "; " + a.o.DetachKeys.String() + " detaches"
+	if !a.o.detachKeys().None() {
+		leave = "; " + a.o.detachKeys().String() + " detaches"
 	}
 	a.link.spoil()
 	a.screen.notice("gc: no answer from " + a.where() + ", waiting; keys are kept" + leave)
@@ -79,10 +79,15 @@ func pass(ctx context.Context, d time.Duration) bool {
 // follow.
 func (t *hostTerminal) notice(text string) {
 	cols, rows := t.size()
-	if t.out == nil || rows == 0 {
+	if t.outTTY == nil || rows == 0 {
 		return
 	}
 	text = text[:min(len(text), cols-1)]
+	t.out.Lock()
+	defer t.out.Unlock()
+	if t.cover != bare {
+		return
+	}
 	// CAN and ST end a sequence that the last output may have begun.
 	fmt.Fprintf(t.w, "\x18\x1b\\\x1b7\x1b[?6l\x1b[%d;1H\x1b[0;7m%s\x1b[0m\x1b[K\x1b8", rows, text)
 }

@@ -55,7 +55,7 @@ func TestAPIDocFields(t *testing.T) {
 		"### GET /v1/status":                   {api.ServerStatus{}, api.ProcessStatus{}},
 		"## Sessions":                          {api.SessionInfo{}, api.Exit{}},
 		"### POST /v1/sessions":                {api.CreateRequest{}, api.Limits{}},
-		"## Screen":                            {api.PeekRequest{}, api.PeekResult{}},
+		"## Screen":                            {api.PeekRequest{}, api.PeekResult{}, api.HistoryRequest{}, api.HistoryResult{}},
 		"### POST /v1/sessions/{name}/nudge":   {api.NudgeRequest{}, api.Receipt{}},
 		"### POST /v1/sessions/{name}/wait":    {api.WaitRequest{}, api.Condition{}, api.WaitResult{}},
 		"### POST /v1/sessions/{name}/respond": {api.RespondRequest{}},

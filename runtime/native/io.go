@@ -11,6 +11,7 @@ import (
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/attach"
+	"gascity.dev/gc/mux/attach/menu"
 	"gascity.dev/gc/mux/client"
 	"gascity.dev/gc/mux/keys"
 	"gascity.dev/gc/runtime"
@@ -23,13 +24,9 @@ const attachAway = 10 * time.Minute
 
 // Attach implements runtime.Provider.
 func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) error {
-	o := attach.Options{In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly, Alone: t.Alone, Scrollback: t.Scrollback, Notices: t.Notices}
-	if t.DetachKeys != "" {
-		keys, err := keys.ParseDetach(t.DetachKeys)
-		if err != nil {
-			return fmt.Errorf("attach %s: %w", name, err)
-		}
-		o.DetachKeys = keys
+	o, err := attachOptions(t)
+	if err != nil {
+		return fmt.Errorf("attach %s: %w", name, err)
 	}
 	if p.o.Machine != nil {
 		o.Where, o.Reconnect = p.o.Machine.String(), attachAway
@@ -53,6 +50,9 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSessionNotFound)
 	case err == nil && res.Reason == attach.Kicked:
 		return fmt.Errorf("attach %s: %w", name, runtime.ErrSentAway)
+	case err == nil && res.Reason == attach.Switched && t.Switched != nil:
+		t.Switched(res.To)
+		return nil
 	case err == nil && res.Reason == attach.Exited && t.Ended != nil:
 		t.Ended(p.exit(ctx, res.Exit))
 		return nil
@@ -62,6 +62,31 @@ func (p *Provider) Attach(ctx context.Context, name string, t runtime.Terminal) 
 		return nil // ctx is a regular end
 	}
 	return fmt.Errorf("attach %s: %w", name, convert(err))
+}
+
+// attachOptions returns a terminal as mux/attach has it.
+func attachOptions(t runtime.Terminal) (attach.Options, error) {
+	o := attach.Options{
+		In: t.In, Out: t.Out, Size: t.Size, Resized: t.Resized, ReadOnly: t.ReadOnly, Alone: t.Alone,
+		Scrollback: t.Scrollback, Notices: t.Notices, Welcome: t.Welcome,
+	}
+	all, err := attach.ParseKeys(t.DetachKeys, t.Keys)
+	if err != nil {
+		return o, err
+	}
+	if o.DetachKeys = all.Detach; t.Keys != nil {
+		o.Keys = &all
+	}
+	if t.Choices != nil {
+		o.Choices = func(ctx context.Context) (items []menu.Item, err error) {
+			choices, err := t.Choices(ctx)
+			for _, c := range choices {
+				items = append(items, menu.Item(c))
+			}
+			return items, err
+		}
+	}
+	return o, nil
 }
 
 // Nudge implements runtime.Provider.

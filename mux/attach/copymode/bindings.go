@@ -58,7 +58,8 @@ func commands() []command {
 		{"mark-block", []string{"ctrl-v"}, "select a block", moves(func(m *Model) { m.toggle(block) })},
 		{"other-end", []string{"o"}, "the other end of the selection", moves((*Model).swap)},
 		{"copy", []string{"y", "Enter", "alt-w"}, "copy the selection and leave", (*Model).copy},
-		{"quit", []string{"q", "Escape", "ctrl-c", "ctrl-g"}, "leave", func(*Model) Done { return Done{Left: true} }},
+		{"cancel", []string{"Escape", "ctrl-g"}, "stop selecting, or leave", (*Model).cancel},
+		{"quit", []string{"q", "ctrl-c"}, "leave", func(*Model) Done { return Done{Left: true} }},
 	}
 }
 
@@ -182,6 +183,13 @@ func (m *Model) swap() {
 		m.cursor, m.mark = m.mark, m.cursor
 		m.keepColumn()
 	}
+}
+
+// cancel ends the selection; without one it leaves.
+func (m *Model) cancel() Done {
+	left := m.selecting == nothing
+	m.selecting = nothing
+	return Done{Left: left}
 }
 
 // copy leaves with the selection.

@@ -29,10 +29,10 @@ func (m *Model) Paint(dst []byte) []byte {
 	dst = m.paintPlace(dst)
 	switch {
 	case m.prompt != nil:
-		dst, cursorCol = m.bottomRow(dst, m.prompt.sign()+string(m.prompt.text))
+		dst, cursorCol = m.bottomRow(dst, m.prompt.sign()+string(m.prompt.text), true)
 		cursorRow = m.rows - 1
 	case m.message != "":
-		dst, _ = m.bottomRow(dst, m.message)
+		dst, _ = m.bottomRow(dst, m.message, false)
 	}
 	return fmt.Appendf(dst, "\x1b[%d;%dH\x1b[?25h\x1b[?2026l", cursorRow+1, min(cursorCol, m.cols-1)+1)
 }
@@ -81,9 +81,9 @@ func (m *Model) paintPlace(dst []byte) []byte {
 	return fmt.Appendf(dst, "\x1b[1;%dH\x1b[0;30;43m%s\x1b[m", m.cols-len(text)+1, text)
 }
 
-// bottomRow shows a text over the last row, the end of it if it is too long, and returns
-// the column after it.
-func (m *Model) bottomRow(dst []byte, text string) ([]byte, int) {
+// bottomRow shows a text over the last row, or its beginning or end if it is too long, and
+// returns the column after it.
+func (m *Model) bottomRow(dst []byte, text string, end bool) ([]byte, int) {
 	var cells []glyph
 	width := 0
 	for rest := []byte(text); len(rest) > 0; {
@@ -95,7 +95,12 @@ func (m *Model) bottomRow(dst []byte, text string) ([]byte, int) {
 		cells, rest, width = append(cells, g), rest[n:], width+g.width
 	}
 	for len(cells) > 0 && width > max(m.cols-1, 1) {
-		width, cells = width-cells[0].width, cells[1:]
+		if end {
+			width, cells = width-cells[0].width, cells[1:]
+		} else {
+			last := len(cells) - 1
+			width, cells = width-cells[last].width, cells[:last]
+		}
 	}
 	dst = fmt.Appendf(dst, "\x1b[%d;1H\x1b[0;30;43m", m.rows)
 	for _, g := range cells {

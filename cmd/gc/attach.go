@@ -62,7 +62,9 @@ func newAttachCmd(a *app, s scope) *cobra.Command {
 	return cli.Describe(cmd, `Shows the session's screen and passes input and output through until you press the
 detach keys, the program ends or the connection breaks. ctrl-b [ scrolls, searches and
 copies, ctrl-b s switches to another session, ctrl-b ? lists all keys, ctrl-b ctrl-b
-sends one ctrl-b; [attach] in city.toml or ~/.config/gc/config.toml changes them. When an agent is restarted, Enter attaches to the new session. Your terminal
+sends one ctrl-b; [attach] in city.toml or ~/.config/gc/config.toml changes them.
+
+When an agent is restarted, Enter attaches to the new session. Your terminal
 is always restored. While the multiplexer or another machine does not answer, the last
 line says so, and what you type is kept: for 10 seconds, or 10 minutes.
 
@@ -125,6 +127,9 @@ func newAttachment(ctx context.Context, a *app, t *target, o attachOptions) (*at
 	changes, welcome, err := attachkeys.Find(city)
 	if err != nil {
 		return nil, err
+	}
+	if os.Getenv("TERM") == "dumb" && a.Interactive() {
+		return nil, cli.Fail(cli.ExitUsage, "peek, logs, nudge and keys work in one; TERM says what a terminal can", "a terminal that cannot move its cursor (TERM=dumb) cannot show a session")
 	}
 	can, err := runtime.CapabilitiesFor(ctx, t.provider, t.session)
 	if err != nil {

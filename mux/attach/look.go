@@ -18,20 +18,28 @@ import (
 // when its colours change: report changes of colours (mode 2031), foreground,
 // background, DA1. Every terminal answers DA1, and in order, so its answer is
 // the last. Nothing waits for the answers; the server gets each as it arrives.
-const Questions = "\x1b[?2031h\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c"
+const Questions = followColors + "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c"
+
+// followColors makes a terminal report changes of its colours.
+const followColors = "\x1b[?2031h"
 
 // fewQuestions are those of a terminal whose colours are the session's.
-const fewQuestions = "\x1b[?2031h\x1b[c"
+const fewQuestions = followColors + "\x1b[c"
 
-// answerTime is how long answers may take. An attachment that ends earlier
-// reads until then; otherwise they would become input of the shell.
-const answerTime = 300 * time.Millisecond
+// How long answers may take: those of a terminal that has not answered yet, and may never,
+// and those of one that has. An attachment that ends earlier reads until then; otherwise
+// they would become input of the shell. Tests shorten the first.
+var (
+	answerTime     = 2 * time.Second
+	lateAnswerTime = 5 * time.Second
+)
 
 // hostLook is what is known about a person's terminal.
 type hostLook struct {
 	mu         sync.Mutex
 	asked      time.Time // zero: never
 	answered   bool      // the last answer came
+	ever       bool      // an answer came, ever
 	foreground string    // as OSC 10 has it
 	background string
 	notices    []byte // to be written with the next questions
@@ -83,6 +91,7 @@ func (l *hostLook) begin(t *hostTerminal) {
 func (l *hostLook) take(reply []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.ever = true
 	if bytes.HasPrefix(reply, []byte("\x1b[?")) && bytes.HasSuffix(reply, []byte("c")) {
 		l.answered = true
 		return false
@@ -101,12 +110,23 @@ func (l *hostLook) take(reply []byte) bool {
 
 func isColor(s string) bool { _, ok := vt.ParseColor(s); return ok }
 
-// open returns until when answers may come; false if none is awaited.
-func (l *hostLook) open() (until time.Time, open bool) {
+// open returns until when answers may come, and whether they are sure to; false if none is
+// awaited.
+func (l *hostLook) open() (until time.Time, sure, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	until = l.asked.Add(answerTime)
-	return until, !l.asked.IsZero() && !l.answered && time.Now().Before(until)
+	if l.ever {
+		until = l.asked.Add(lateAnswerTime)
+	}
+	return until, l.ever, !l.asked.IsZero() && !l.answered && time.Now().Before(until)
+}
+
+// heard notes an answer to another question.
+func (l *hostLook) heard() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ever = true
 }
 
 // control returns the message for the server; false if nothing is known.
@@ -139,6 +159,7 @@ func (t *hostTerminal) cell() (width, height int) {
 // answer takes a reply of the person's terminal.
 func (a *attachment) answer(reply []byte) {
 	if a.screen.before.take(string(reply)) {
+		a.look.heard()
 		return
 	}
 	if bytes.HasPrefix(reply, []byte("\x1b[?997;")) {
@@ -148,11 +169,12 @@ func (a *attachment) answer(reply []byte) {
 	}
 }
 
-// swallow reads the answers that are still to come, after the last key.
+// swallow reads the answers that are still to come, after the last key. If a person types
+// meanwhile at a terminal that never answered, it waits no longer.
 func (a *attachment) swallow(in inputSource) {
 	replies := replyFilter{note: a.answer}
 	for {
-		until, open := a.look.open()
+		until, sure, open := a.look.open()
 		if !open {
 			return
 		}
@@ -160,6 +182,8 @@ func (a *attachment) swallow(in inputSource) {
 		if err != nil {
 			return
 		}
-		replies.feed(p)
+		if typed := replies.feed(p); len(typed) > 0 && !sure {
+			return
+		}
 	}
 }

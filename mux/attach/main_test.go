@@ -2,8 +2,12 @@ package attach
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	answerTime = 300 * time.Millisecond // most persons here answer nothing
+	goleak.VerifyTestMain(m)
+}

@@ -38,7 +38,11 @@ func (t *hostTerminal) uncover() bool {
 		return false
 	}
 	t.cover = bare
-	_, _ = t.w.Write(vt.AppendResetModes(nil)) // the paint reports a terminal that is gone
+	p := vt.AppendResetModes(nil)
+	if t.answers() {
+		p = append(p, followColors...)
+	}
+	_, _ = t.w.Write(p) // the paint reports a terminal that is gone
 	return true
 }
 

@@ -72,7 +72,6 @@ func (v *viewer) carryOut(m api.AttachControl) {
 		v.look.ask(v.screen)
 	case "paint":
 		if v.screen.uncover() {
-			v.asked = false // the modes were reset
 			v.link.takeStale()
 		}
 		if v.again { // the last connection may have ended inside a sequence

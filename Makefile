@@ -11,7 +11,9 @@ PREFIX    ?= /usr/local
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # The date of the commit: two builds of a commit are the same.
 EPOCH     ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
-LDFLAGS   := -s -w -X main.version=$(VERSION)
+COMMIT    ?= $(shell git rev-parse HEAD 2>/dev/null)
+DATE      := $(shell date -u -d @$(EPOCH) +%Y-%m-%dT%H:%M:%SZ 2>/dev/null || date -u -r $(EPOCH) +%Y-%m-%dT%H:%M:%SZ)
+LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 # HTTP/2 is not used, and without it every start is 3 % shorter.
 TAGS      := nethttpomithttp2
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
@@ -44,20 +46,31 @@ build-k8s: ## bin/gc-k8s alone: what gc executes for agents in pods
 	@mkdir -p bin
 	$(GO) build -trimpath -tags k8s -ldflags '$(LDFLAGS)' -o $(BIN)-k8s ./cmd/gc
 
-.PHONY: install
-install: build ## install gc, gc-mcp, gc-ui and gc-k8s below PREFIX (/usr/local), with completions; NAME=gctl installs them as gctl; DESTDIR works
-	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 755 $(BIN) '$(DESTDIR)$(PREFIX)/bin/$(NAME)'
-	install -m 755 $(BIN)-mcp '$(DESTDIR)$(PREFIX)/bin/$(NAME)-mcp'
-	install -m 755 $(BIN)-ui '$(DESTDIR)$(PREFIX)/bin/$(NAME)-ui'
-	install -m 755 $(BIN)-k8s '$(DESTDIR)$(PREFIX)/bin/$(NAME)-k8s'
-	install -d '$(DESTDIR)$(PREFIX)/share/bash-completion/completions' '$(DESTDIR)$(PREFIX)/share/zsh/site-functions' '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d'
-	'$(DESTDIR)$(PREFIX)/bin/$(NAME)' completion bash > '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$(NAME)'
-	'$(DESTDIR)$(PREFIX)/bin/$(NAME)' completion zsh > '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$(NAME)'
-	'$(DESTDIR)$(PREFIX)/bin/$(NAME)' completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$(NAME).fish'
+# What belongs below share: man pages, completions, the schema of city.toml, units, documents.
+.PHONY: share
+share: build-gc
+	@rm -rf bin/share && mkdir -p bin/share/man
+	@SOURCE_DATE_EPOCH=$(EPOCH) $(GO) test -count=1 ./cmd/gc -run '^TestManPages$$' -man '$(CURDIR)/bin/share/man' -name '$(NAME)' >/dev/null
+	@contrib/package/share.sh bin/share $(BIN) '$(NAME)' '$(SHAREPREFIX)'
 
+.PHONY: install
+install: SHAREPREFIX = $(PREFIX)
+install: build share ## install gc below PREFIX (/usr/local) with man pages, completions and a systemd user unit; NAME=gctl installs it as gctl; DESTDIR works
+	@rm -rf bin/stage && mkdir -p bin/stage/bin
+	@for c in '' -mcp -ui -k8s; do cp $(BIN)$$c "bin/stage/bin/$(NAME)$$c"; done
+	@cp -r bin/share bin/stage/share
+	@contrib/package/install.sh install bin/stage '$(DESTDIR)' '$(PREFIX)' '$(NAME)'
+	@rm -rf bin/stage
+	@echo 'installed $(DESTDIR)$(PREFIX)/bin/$(NAME)'
+
+.PHONY: uninstall
+uninstall: ## remove everything that make install put below PREFIX; sessions and cities stay
+	@contrib/package/install.sh uninstall '$(DESTDIR)' '$(PREFIX)' '$(NAME)'
+
+# Two builds of a commit are the same, byte for byte: make dist-check.
 .PHONY: dist
-dist: ## binaries for every platform and their checksums, in dist/
+dist: SHAREPREFIX = /usr
+dist: share ## binaries for every platform, deb and rpm packages, a container image, and their checksums, in dist/
 	@rm -rf dist && mkdir -p dist
 	@for p in $(PLATFORMS); do \
 	  for c in gc gc-mcp gc-ui; do \
@@ -67,7 +80,19 @@ dist: ## binaries for every platform and their checksums, in dist/
 	  out=dist/gc-k8s_$(VERSION)_$${p%/*}_$${p#*/}; echo $$out; \
 	  GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -tags k8s -ldflags '$(LDFLAGS)' -o $$out ./cmd/gc; \
 	done
-	@cd dist && sha256sum gc* > SHA256SUMS
+	@contrib/package/build.sh dist '$(VERSION)' '$(NAME)' $(EPOCH)
+	@cd dist && sha256sum $$(ls | grep -v SHA256SUMS) > SHA256SUMS
+
+.PHONY: dist-check
+dist-check: ## make dist twice, and compare
+	$(MAKE) dist
+	@cp dist/SHA256SUMS bin/first.sums
+	$(MAKE) dist
+	diff bin/first.sums dist/SHA256SUMS && echo 'two builds are identical'
+
+.PHONY: notices
+notices: ## generate the notices of third-party software, which gc version --licenses prints
+	$(GO) test -count=1 ./internal/thirdparty -run '^TestNotices$$' -update
 
 .PHONY: clean
 clean: ## remove bin/ and dist/ (`make demo-stop` first, if the demo runs)
@@ -108,15 +133,10 @@ docs: ## generate docs/cli from the commands, and docs/city-toml.md from interna
 	$(GO) test -count=1 ./cmd/gc -run '^TestDocs$$' -update
 	$(GO) test -count=1 ./internal/config/reference -run '^TestDocs$$' -update
 
-.PHONY: man
-man: ## generate the man pages in bin/man
-	@mkdir -p bin/man
-	SOURCE_DATE_EPOCH=$(EPOCH) $(GO) test -count=1 ./cmd/gc -run '^TestManPages$$' -man '$(CURDIR)/bin/man'
-
 .PHONY: docs-check
 docs-check:
 	$(GO) test -count=1 ./cmd/gc -run '^TestDocs$$'
-	$(GO) test -count=1 ./internal/config/reference
+	$(GO) test -count=1 ./internal/config/reference ./internal/thirdparty
 
 .PHONY: cross
 cross:

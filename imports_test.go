@@ -201,6 +201,9 @@ var arrows = map[string][]string{
 		"mux/api", "mux/client", "mux/many", "runtime", "internal/shell",
 	},
 
+	"internal/thirdparty":        {},
+	"cmd/gc/internal/versioncmd": {"cmd/gc/internal/cli", "internal/thirdparty"},
+
 	"cmd/gc/internal/topics": {"cmd/gc/internal/cli", "internal/config", "internal/config/reference", "internal/nearest"},
 
 	"cmd/gc/internal/configcmd": {"cmd/gc/internal/cli", "internal/config/reference"},

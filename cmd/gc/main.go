@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	goruntime "runtime"
 	"slices"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
@@ -19,11 +18,10 @@ import (
 	"gascity.dev/gc/internal/self"
 	"gascity.dev/gc/mux"
 	"gascity.dev/gc/runtime/subprocess"
-	"github.com/spf13/cobra"
 )
 
-// version is set by the linker.
-var version = "dev"
+// The linker sets them: the version, and the hash and time of the commit.
+var version, commit, date = "dev", "", ""
 
 func main() {
 	cli.SetProgram(self.Called(os.Args[0]), isCommand)
@@ -57,33 +55,4 @@ func daemon(args []string) (status int, is bool) {
 // isCommand reports whether gc has a command of this name.
 func isCommand(word string) bool {
 	return slices.ContainsFunc(rootEntries(&app{}), func(e cli.Entry) bool { return e.Name == word })
-}
-
-// versionInfo is what gc version --json prints.
-type versionInfo struct {
-	Version  string `json:"version"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-func newVersionCmd(a *app) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cli.Exactly(0),
-		RunE:  func(*cobra.Command, []string) error { return runVersion(a, asJSON) },
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the Go version and the platform")
-	return cli.Describe(cmd, "Prints the version of this program. gc mux status shows the server's version.", `
-		gc version
-		gc version --json`, cli.Statuses{})
-}
-
-func runVersion(a *app, asJSON bool) error {
-	if asJSON {
-		return a.PrintJSON(versionInfo{version, goruntime.Version(), goruntime.GOOS + "/" + goruntime.GOARCH})
-	}
-	_, err := fmt.Fprintln(a.Out, "gc", version)
-	return err
 }

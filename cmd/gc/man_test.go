@@ -15,11 +15,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/topics"
 )
 
 // manDir is where make man wants the pages; cobra/doc is linked into this test only.
-var manDir = flag.String("man", "", "write the man pages to this directory")
+var (
+	manDir = flag.String("man", "", "write the man pages to this directory")
+	manFor = flag.String("name", cli.Product, "the name of the program in man pages")
+)
 
 // TestManPages makes a page for every command and topic, and checks them with man, if
 // there is one.
@@ -28,6 +32,9 @@ func TestManPages(t *testing.T) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
+	called := cli.Program
+	cli.SetProgram(*manFor, isCommand)
+	t.Cleanup(func() { cli.Program = called })
 	at := manDate(t)
 	eachCommand(newRootCmd(&app{}), func(cmd *cobra.Command) { writeManPage(t, dir, "man1", manName(cmd)+".1", commandPage(t, cmd, at)) })
 	for _, topic := range topics.All() {
@@ -46,9 +53,11 @@ func TestManPages(t *testing.T) {
 			writeManPage(t, dir, "man5", "city.toml.5", topicPage("city.toml", "5", topic.Short, text, at))
 			continue
 		}
-		writeManPage(t, dir, "man7", "gc-"+topic.Name+".7", topicPage("gc-"+topic.Name, "7", topic.Short, text, at))
+		writeManPage(t, dir, "man7", *manFor+"-"+topic.Name+".7", topicPage(*manFor+"-"+topic.Name, "7", topic.Short, cli.Named(text), at))
 	}
-	checkMan(t, dir)
+	if *manFor == cli.Product {
+		checkMan(t, dir)
+	}
 }
 
 // manDate is the date in the pages: that of the commit, so that two builds are the same.

@@ -19,6 +19,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/reportcmd"
 	"gascity.dev/gc/cmd/gc/internal/topics"
 	"gascity.dev/gc/cmd/gc/internal/uicmd"
+	"gascity.dev/gc/cmd/gc/internal/versioncmd"
 	"gascity.dev/gc/internal/agent"
 )
 
@@ -89,7 +90,7 @@ func (a *app) place() uicmd.Place {
 }
 
 func newRootCmd(a *app) *cobra.Command {
-	version := false
+	asked := false
 	root := &cobra.Command{
 		Use:   cli.Program,
 		Short: "Run fleets of coding agents in terminals that survive",
@@ -98,8 +99,8 @@ func newRootCmd(a *app) *cobra.Command {
 			switch {
 			case len(args) > 0:
 				return cli.UnknownCommand(cmd, args[0])
-			case version:
-				return runVersion(a, false)
+			case asked:
+				return versioncmd.Build{Version: version}.Print(a.Out, false)
 			}
 			return cmd.Help()
 		},
@@ -131,7 +132,7 @@ gc help TOPIC explains city-toml, env, exit, providers and states.`, `
 	root.PersistentFlags().Var(&a.Color, "color", "use colours: auto (on a terminal without NO_COLOR), always or never")
 	cli.CompleteFlag(root, "color", string(cli.ColorAuto), string(cli.ColorAlways), string(cli.ColorNever))
 	_ = root.MarkPersistentFlagDirname("city") // the flag exists
-	root.Flags().BoolVar(&version, "version", false, "print the version and exit")
+	root.Flags().BoolVar(&asked, "version", false, "print the version and exit")
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(cli.HelpCommand(&a.Console, topics.All()))
 	root.AddGroup(&cobra.Group{ID: groupCity, Title: "City:"}, &cobra.Group{ID: groupAgent, Title: "Agents:"}, &cobra.Group{ID: groupOther, Title: "Sessions and other commands:"})
@@ -183,7 +184,7 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "image", Group: groupOther, Make: func() *cobra.Command { return imagecmd.New(&a.Console, version) }},
 		{Name: "mux", Group: groupOther, Make: func() *cobra.Command { return muxcmd.New(&a.Console, &a.mux) }},
 		{Name: opcmd.Name, Group: groupOther, Make: func() *cobra.Command { return sessionOp(a).New() }},
-		{Name: "version", Group: groupOther, Make: func() *cobra.Command { return newVersionCmd(a) }},
+		{Name: "version", Group: groupOther, Make: func() *cobra.Command { return versioncmd.New(&a.Console, version, commit, date) }},
 		{Name: "completion", Group: groupOther, Make: func() *cobra.Command { return newCompletionCmd(a) }},
 		{Name: agent.HookFileCommand, Make: reportcmd.NewFile},
 		{Name: "controller", Make: func() *cobra.Command { return newControllerCmd(a) }},

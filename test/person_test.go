@@ -35,6 +35,12 @@ type person struct {
 // sit starts gc in a terminal of the given size.
 func (b *box) sit(c, r int, args ...string) *person {
 	b.t.Helper()
+	return b.sitAt(c, r, append([]string{gcBin}, args...)...)
+}
+
+// sitAt starts a program in a terminal of the given size.
+func (b *box) sitAt(c, r int, argv ...string) *person {
+	b.t.Helper()
 	ptm, tty, err := pty.Open()
 	if err != nil {
 		b.t.Fatal(err)
@@ -47,7 +53,7 @@ func (b *box) sit(c, r int, args ...string) *person {
 	if p.before, err = term.GetState(int(tty.Fd())); err != nil {
 		b.t.Fatal(err)
 	}
-	p.cmd = exec.Command(gcBin, args...)
+	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Env, p.cmd.Dir = b.env, b.dir
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = tty, tty, tty
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

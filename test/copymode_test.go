@@ -153,3 +153,61 @@ func TestAttachKeysAreConfigurable(t *testing.T) {
 	p.sees(`unknown key "copi" in attach`)
 	p.sees(`hint: did you mean "copy"\?`)
 }
+
+// TestCopyModeOverServerDeath: the server is killed while a person scrolls; they go on, and
+// what they leave to is the session as it is.
+func TestCopyModeOverServerDeath(t *testing.T) {
+	b := newBash(t)
+	b.gc("session", "nudge", name, `for i in $(seq 1 3000); do echo "line $i"; done; echo done`)
+	b.waits("text=^done")
+	p := b.sit(80, 24, "session", "attach", name)
+	p.sees(`^done`)
+	p.types("\x02[")
+	p.sees(`copy mode`)
+	kill9(t, b.status().Server.PID)
+	b.gc("session", "nudge", name, "echo later")
+	b.waits("text=^later")
+	p.types("?line 12\r")
+	p.sees(`^line 12\d*$`)
+	p.types("g")
+	p.sees(`^line 1$`)
+	p.types("q")
+	p.sees(`^later`)
+	p.types("echo typed $((40 + 2))\r")
+	p.sees(`^typed 42`)
+	eventually(t, func() string { return "the person sees\n" + p.screen() + "\nnot\n" + b.screen() }, func() bool { return p.screen() == b.screen() })
+	p.types("\x02d")
+	p.done()
+	p.restored()
+}
+
+// TestCopyModeOnAnotherMachine: through ssh, with a second person at the session.
+func TestCopyModeOnAnotherMachine(t *testing.T) {
+	b := newBox(t)
+	newFar(t, b)
+	b.gc("session", "new", name, "--", "bash", "--noprofile", "-i")
+	b.waits("text=^ready>")
+	b.gc("session", "nudge", name, `for i in $(seq 1 2000); do echo "line $i"; done; echo done`)
+	b.waits("text=^done")
+	p := b.sit(80, 24, "session", "attach", name)
+	p.sees(`^done`)
+	other := b.sit(60, 20, "session", "attach", name)
+	other.sees(`^done`)
+	p.types("\x02[?line 42\rVy")
+	p.copied("line 429\n")
+	p.types("\x02[g")
+	p.sees(`^line 1$`)
+	other.types("echo from the other\r")
+	other.sees(`^from the other`)
+	if s := p.screen(); strings.Contains(s, "from the other") {
+		t.Errorf("what the other typed is shown:\n%s", s)
+	}
+	p.types("q")
+	p.sees(`^from the other`)
+	for _, one := range []*person{p, other} {
+		one.types("\x02d")
+		one.done()
+		one.sees(`^detached from x`)
+		one.restored()
+	}
+}

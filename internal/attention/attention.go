@@ -94,6 +94,9 @@ func ofAgent(ag *api.AgentStatus) (api.Attention, bool) {
 	case api.StateCrashed, api.StateQuarantined:
 		it.Kind = string(ag.State)
 		it.ID = fmt.Sprintf("%s/%s/%d", it.Kind, ag.Name, ag.Restarts)
+		if e := ag.LastExit; e != nil && !e.Time.IsZero() { // restarts are counted anew after gc restart
+			it.ID += fmt.Sprintf("-%d", e.Time.Unix())
+		}
 		it.Text, it.Hint = failure(ag), "gc restart "+ag.Name
 		return it, true
 	case api.StateUnknown:

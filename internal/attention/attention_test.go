@@ -107,6 +107,12 @@ func TestIDs(t *testing.T) {
 	if question("r1", 1) != question("r1", 2) || question("r1", 1) == question("r2", 1) {
 		t.Error("a question is its request")
 	}
+	died := func(exit int) string {
+		return Of([]api.AgentStatus{{Name: "a", State: api.StateQuarantined, Restarts: 2, LastExit: &runtime.Exit{Time: at(exit)}}}, nil, nil)[0].ID
+	}
+	if first := died(1); first != died(1) || first == died(2) {
+		t.Error("a death is known by its time")
+	}
 	done := func(since int) string {
 		return Of([]api.AgentStatus{acting("a", runtime.Activity{State: runtime.ActivityDone, Since: at(since)})}, nil, nil)[0].ID
 	}

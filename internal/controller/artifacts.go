@@ -163,27 +163,29 @@ func writeFile(path string, b []byte) error {
 	return err
 }
 
-// How often everything that the city keeps is counted: usually, and while sessions are
-// recorded.
-const (
-	keepEvery          = 10 * time.Minute
-	keepEveryRecording = time.Minute
-)
+// keepEvery is how often everything that the city keeps is counted.
+const keepEvery = time.Minute
 
-// keep removes the oldest files of ended sessions when the city keeps too much, now and
-// from time to time until the workers end.
+// keep removes the oldest files and recordings of ended sessions when the city keeps too
+// much, now and from time to time until the workers end.
 func (l *loop) keep() {
 	l.ops.Go(func() {
-		every := keepEvery
-		if l.o.Build.Record {
-			every = keepEveryRecording
-		}
-		tick := time.NewTicker(every)
+		tick := time.NewTicker(keepEvery)
 		defer tick.Stop()
+		last := "" // a host that is away is logged once
 		for {
-			if err := l.keepWithin(l.ops.ctx); err != nil && l.ops.ctx.Err() == nil {
-				l.logf("kept files: %v", err)
+			err := l.keepWithin(l.ops.ctx)
+			if l.ops.ctx.Err() != nil {
+				return
 			}
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if text != "" && text != last {
+				l.logf("kept files: %s", text)
+			}
+			last = text
 			select {
 			case <-tick.C:
 			case <-l.ops.ctx.Done():

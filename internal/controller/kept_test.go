@@ -54,7 +54,7 @@ func (r *recorded) ids() (ids []string) {
 func TestRecordingsCount(t *testing.T) {
 	bubble(t, "[daemon]\nmax_kept = \"2500B\"\n"+oneAgent, func(r *rig) {
 		back := &recorded{Provider: r.fake}
-		r.start(func(o *Options) { o.Provider, o.Build.Record = back, true })
+		r.start(func(o *Options) { o.Provider = back })
 		r.wantState("a", "running")
 		back.mu.Lock()
 		for i, id := range []string{"live", "old", "older", "new"} {
@@ -64,7 +64,7 @@ func TestRecordingsCount(t *testing.T) {
 			})
 		}
 		back.mu.Unlock()
-		time.Sleep(2 * keepEveryRecording)
+		time.Sleep(2 * keepEvery)
 		if got := back.ids(); !slices.Equal(got, []string{"live", "new"}) {
 			t.Errorf("kept %v; log:\n%s", got, r.log)
 		}

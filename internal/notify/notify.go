@@ -106,15 +106,14 @@ func (n *Notifier) look(ctx context.Context) time.Duration {
 		}
 		n.told = told
 	}
+	now := n.Now()
 	items, err := n.City.Attention(ctx)
 	if err != nil {
 		return again
 	}
 	fresh := slices.DeleteFunc(slices.Clone(items), func(it api.Attention) bool {
-		_, told := n.told[it.ID]
-		return told || !wanted(c, it.Kind)
+		return !n.isNew(it) || !wanted(c, it.Kind)
 	})
-	now := n.Now()
 	if len(fresh) == 0 {
 		return 0
 	}
@@ -124,7 +123,14 @@ func (n *Notifier) look(ctx context.Context) time.Duration {
 	if wait := n.last.Add(c.Every).Sub(now); wait > 0 {
 		return wait
 	}
-	return n.tell(ctx, c.Command, items, fresh)
+	return n.tell(ctx, c.Command, now, items, fresh)
+}
+
+// isNew reports whether an occasion was not told. A question that an agent asks again, after
+// it was answered, has the same ID and is another occasion.
+func (n *Notifier) isNew(it api.Attention) bool {
+	at, told := n.told[it.ID]
+	return !told || it.Request != "" && it.Since.After(at)
 }
 
 // wanted reports whether a person asked for the kind. Without a list, everything but work
@@ -136,10 +142,9 @@ func wanted(c config.Notify, kind string) bool {
 	return slices.Contains(c.Kinds, kind)
 }
 
-// tell runs the command with what is new. It is on record before: a crash in between
+// tell runs the command with what was new at now. It is on record before: a crash in between
 // leaves one occasion untold rather than one told twice.
-func (n *Notifier) tell(ctx context.Context, command string, items, fresh []api.Attention) time.Duration {
-	now := n.Now()
+func (n *Notifier) tell(ctx context.Context, command string, now time.Time, items, fresh []api.Attention) time.Duration {
 	told := map[string]time.Time{}
 	for id, at := range n.told {
 		if open := slices.ContainsFunc(items, func(it api.Attention) bool { return it.ID == id }); open || now.Sub(at) < keep {
@@ -147,7 +152,9 @@ func (n *Notifier) tell(ctx context.Context, command string, items, fresh []api.
 		}
 	}
 	for _, it := range fresh {
-		told[it.ID] = now
+		if told[it.ID] = now; it.Since.After(now) { // it began since
+			told[it.ID] = it.Since
+		}
 	}
 	if err := n.City.SetTold(ctx, told); err != nil {
 		n.City.Failed(err.Error())

@@ -21,7 +21,8 @@ import (
 type city struct {
 	mu     sync.Mutex
 	c      config.Notify
-	items  []string // IDs, kind/…
+	items  []string  // IDs, kind/…
+	since  time.Time // of every item
 	disk   map[string]time.Time
 	full   bool
 	failed []string
@@ -34,8 +35,12 @@ func (c *city) Attention(context.Context) (out []api.Attention, _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range c.items {
-		kind, _, _ := strings.Cut(id, "/")
-		out = append(out, api.Attention{ID: id, Kind: kind, Agent: "a", Text: "$(touch hacked) `x`"})
+		kind, request, _ := strings.Cut(id, "/")
+		it := api.Attention{ID: id, Kind: kind, Agent: "a", Text: "$(touch hacked) `x`", Since: c.since}
+		if kind == api.AttentionQuestion {
+			it.Request = request
+		}
+		out = append(out, it)
 	}
 	return out, nil
 }
@@ -148,6 +153,26 @@ func TestOnce(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(d.n.Dir, "hacked")); err == nil {
 		t.Error("the text of an agent was executed")
 	}
+}
+
+// TestAskedAgain: the same question after an answer is another occasion; after a restart of
+// the controller it is not.
+func TestAskedAgain(t *testing.T) {
+	d := newDesk(t, "question/a/1", "lost/b")
+	d.c.since = d.now
+	d.look("question/a/1+lost/b", 0)
+	d.later(time.Minute)
+	d.look("", 0)
+	d.again(d.n.Dir)
+	d.look("", 0)
+	d.c.since = d.now // the rest of this minute
+	d.look("question/a/1", 0)
+	d.later(time.Minute)
+	d.look("", 0)
+	d.c.since = d.now.Add(time.Second) // between the look and the answer of the city
+	d.look("question/a/1", 0)
+	d.later(time.Minute)
+	d.look("", 0)
 }
 
 func TestKindsAndQuietHours(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"gascity.dev/gc/cmd/gc/internal/display"
 	"gascity.dev/gc/internal/config"
@@ -23,6 +25,10 @@ import (
 // kinds are the occasions that ring the bell.
 var kinds = []string{api.AttentionQuestion, api.AttentionLogin, api.AttentionLimited, api.AttentionStuck, api.AttentionDone}
 
+// sameQuestion: a question that begins this much later was asked again, after an answer; less
+// is the inaccuracy of another machine's clock.
+const sameQuestion = time.Second
+
 // maxText is how many bytes of a text are shown.
 const maxText = 200
 
@@ -30,22 +36,24 @@ const maxText = 200
 type Terminal struct {
 	Mode string // as notify.terminal in city.toml
 
-	told    map[string]bool   // IDs; nil before the first look
-	records map[string]string // the state that was reported of each agent
+	told    map[string]time.Time // IDs, and since when; nil before the first look
+	records map[string]string    // the state that was reported of each agent
 }
 
 // Attention returns the sequences for what is new among what needs somebody.
 func (t *Terminal) Attention(items []api.Attention) []byte {
 	first := t.told == nil
 	if first {
-		t.told = map[string]bool{}
+		t.told = map[string]time.Time{}
 	}
 	var out bytes.Buffer
 	for _, it := range items {
-		if t.told[it.ID] || !slices.Contains(kinds, it.Kind) {
+		since, told := t.told[it.ID]
+		again := it.Request != "" && it.Since.Sub(since) > sameQuestion
+		if told && !again || !slices.Contains(kinds, it.Kind) {
 			continue
 		}
-		if t.told[it.ID] = true; first || t.Mode == config.TerminalOff {
+		if t.told[it.ID] = it.Since; first || t.Mode == config.TerminalOff {
 			continue
 		}
 		text := clip(display.Line(fmt.Sprintf("%s: %s: %s", it.Agent, it.Kind, it.Text)))
@@ -61,8 +69,8 @@ func (t *Terminal) Attention(items []api.Attention) []byte {
 	return out.Bytes()
 }
 
-// name is one segment of an id of OSC 7501.
-var name = regexp.MustCompile(`^[A-Za-z0-9_.+-]{1,32}$`)
+// name matches one segment of an id of OSC 7501. Other commands need not compile it.
+var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.+-]{1,32}$`) })
 
 // Status returns the child records of what has changed. Agents whose names the protocol does
 // not allow are left out.
@@ -75,7 +83,7 @@ func (t *Terminal) Status(agents []api.AgentStatus) []byte {
 	for i := range agents {
 		ag := &agents[i]
 		id, state := "gc/"+ag.Name, stateOf(ag)
-		if len(id) > 128 || slices.ContainsFunc(strings.Split(id, "/"), func(s string) bool { return !name.MatchString(s) }) || state == "" {
+		if len(id) > 128 || slices.ContainsFunc(strings.Split(id, "/"), func(s string) bool { return !name().MatchString(s) }) || state == "" {
 			continue
 		}
 		if now[id] = state; t.records[id] != state {

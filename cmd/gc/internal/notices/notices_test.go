@@ -3,6 +3,7 @@ package notices
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/runtime"
@@ -34,6 +35,24 @@ func TestAttention(t *testing.T) {
 		}
 		if got := term.Attention([]api.Attention{stuck}); len(got) > 300 || mode == "" && !strings.Contains(string(got), "b: stuck: long") {
 			t.Errorf("%s: %q", mode, got)
+		}
+	}
+}
+
+// TestAskedAgain: the same question after an answer is another occasion.
+func TestAskedAgain(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	ask := func(after time.Duration) []api.Attention {
+		return []api.Attention{{ID: "question/a/1", Kind: "question", Agent: "a", Request: "1", Since: began.Add(after)}}
+	}
+	var term Terminal
+	for _, c := range []struct {
+		after time.Duration
+		rings bool
+	}{{0, false}, {time.Millisecond, false}, {2 * time.Second, true}, {2 * time.Second, false}} {
+		if got := term.Attention(ask(c.after)); (len(got) > 0) != c.rings {
+			t.Errorf("%v later: %q", c.after, got)
 		}
 	}
 }

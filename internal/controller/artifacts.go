@@ -164,7 +164,7 @@ func writeFile(path string, b []byte) error {
 }
 
 // keepEvery is how often everything that the city keeps is counted.
-const keepEvery = time.Minute
+const keepEvery = 5 * time.Minute
 
 // keep removes the oldest files and recordings of ended sessions when the city keeps too
 // much, now and from time to time until the workers end.

@@ -5,6 +5,7 @@
 package reference
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -65,23 +66,33 @@ type keyText struct {
 	With     string   `toml:"with"`
 }
 
-// Tables describes city.toml, the top level first. The error lists everything in which
-// keys.toml and the structs differ.
+// Tables describes city.toml, the top level first.
 func Tables() ([]Table, error) {
+	tables, _, err := read()
+	return tables, err
+}
+
+// Check returns everything in which keys.toml and the structs differ, with what to do.
+func Check() error {
+	_, problems, err := read()
+	return cmp.Or(err, errors.Join(problems...))
+}
+
+func read() ([]Table, []error, error) {
 	out := toml.NewReport("keys.toml")
 	var text file
 	toml.Parse(keysText, out).Decode(&text, out)
 	if err := out.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defaults, err := readDefaults()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w := &walker{text: text.Tables, defaults: defaults, at: map[reflect.Type]int{}}
 	w.table(reflect.TypeFor[config.City](), "", false)
 	w.unknown()
-	return w.tables, errors.Join(w.problems...)
+	return w.tables, w.problems, nil
 }
 
 // walker visits the structs of the config.

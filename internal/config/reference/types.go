@@ -60,11 +60,19 @@ func typeName(t reflect.Type) string {
 	case reflect.Int, reflect.Int64:
 		return "integer"
 	case reflect.Slice:
-		return "list of " + typeName(t.Elem()) + "s"
+		return "list of " + plural(typeName(t.Elem()))
 	case reflect.Map:
-		return "table of " + typeName(t.Elem()) + "s"
+		return "table of " + plural(typeName(t.Elem()))
 	}
 	return t.String()
+}
+
+// plural is a type's name for several of it: "lists of strings".
+func plural(name string) string {
+	if rest, ok := strings.CutPrefix(name, "list "); ok {
+		return "lists " + rest
+	}
+	return name + "s"
 }
 
 // written is a default as the file has it: durations, sizes and amounts as strings.
@@ -133,11 +141,16 @@ func readDefaults() (map[reflect.Type]reflect.Value, error) {
 	pool := *city.Agents[0].Pool
 	pool.Max = 0
 	values := []any{
-		city.Session, city.Daemon, city.Notify, city.API, agent, pool, resolved.Care, resolved.ACP,
+		agent, pool, resolved.Care, resolved.ACP,
 		config.Hints{PromptMode: resolved.PromptMode}, config.AgentDefaults{Hooks: resolved.Hooks},
 		config.K8s{Namespace: pod.Namespace, NodeLoss: pod.NodeLoss},
 	}
 	defaults := map[reflect.Type]reflect.Value{}
+	for i, v := 0, reflect.ValueOf(*city); i < v.NumField(); i++ {
+		if f := v.Field(i); f.Kind() == reflect.Struct && f.Type() != reflect.TypeFor[config.Workspace]() {
+			defaults[f.Type()] = f
+		}
+	}
 	for _, v := range values {
 		defaults[reflect.TypeOf(v)] = reflect.ValueOf(v)
 	}

@@ -27,8 +27,9 @@ const anything = "*"
 // without a row is an error.
 var arrows = map[string][]string{
 	// Leaves.
-	"vt":                    {"vt/internal/char"},
+	"vt":                    {"vt/internal/char", "vt/internal/picture"},
 	"vt/internal/char":      {},
+	"vt/internal/picture":   {},
 	"store":                 {},
 	"internal/event":        {},
 	"internal/testenv":      {},

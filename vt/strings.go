@@ -1,6 +1,10 @@
 package vt
 
-import "bytes"
+import (
+	"bytes"
+
+	"gascity.dev/gc/vt/internal/picture"
+)
 
 // Limits of control strings, in bytes. Longer ones are read to their end and
 // ignored.
@@ -18,8 +22,8 @@ type str struct {
 	buf     []byte
 }
 
-// beginString enters a control string. Unused ones are not kept: APC (kitty
-// graphics), PM, SOS, and the title of screen(1).
+// beginString enters a control string. Unused ones are not kept: PM, SOS, and the title
+// of screen(1).
 func (t *Terminal) beginString(kind byte) {
 	ps := &t.parser
 	ps.state = stString
@@ -35,6 +39,8 @@ func (s *str) limit() int {
 		return maxOSC
 	case 'P':
 		return maxDCS
+	case '_':
+		return picture.Head // the sizes of an image (kitty)
 	}
 	return 0
 }
@@ -113,8 +119,8 @@ func (t *Terminal) stringEscape(c byte) int {
 	return 0
 }
 
-// wanted reports whether a string cut at its limit would have had an effect.
-// Images have none here; only attached terminals show them.
+// wanted reports whether a string cut at its limit would have had another effect. Of an
+// image the beginning is enough.
 func (s *str) wanted() bool {
 	starts := func(p string) bool { return bytes.HasPrefix(s.buf, []byte(p)) }
 	switch s.kind {
@@ -141,6 +147,8 @@ func (t *Terminal) endString(whole bool) {
 		if s.wanted() {
 			t.lost.Strings++
 		}
+		t.image(s)
+	case t.image(s):
 	case s.kind == ']':
 		t.osc(s.buf)
 	case s.kind == 'P':
@@ -148,5 +156,68 @@ func (t *Terminal) endString(whole bool) {
 	}
 	if cap(s.buf) > 4096 {
 		s.buf = nil
+	}
+}
+
+// image puts a placeholder where a string shows an image, and moves the cursor as the
+// terminals do that can show it: only attached terminals get the image itself. It reports
+// whether the string shows one.
+func (t *Terminal) image(s *str) bool {
+	var p picture.Picture
+	ok := false
+	switch s.kind {
+	case '_':
+		p, ok = picture.Kitty(s.buf)
+	case ']':
+		if rest, is := bytes.CutPrefix(s.buf, []byte("1337;")); is {
+			p, ok = picture.ITerm(rest)
+		}
+	case 'P':
+		i := 0
+		for i < len(s.buf) && (s.buf[i] >= '0' && s.buf[i] <= '9' || s.buf[i] == ';') {
+			i++
+		}
+		if ok = i < len(s.buf) && s.buf[i] == 'q'; ok {
+			p = picture.Sixel(s.buf[i+1:])
+		}
+	}
+	if ok {
+		t.placeholder(p)
+	}
+	return ok
+}
+
+// placeholderText names an image in the text of a screen.
+const placeholderText = "[image]"
+
+// placeholder blanks the cells of an image, names it in its first row, and moves the
+// cursor to its last row; an image that leaves the cursor is cut off by the screen instead.
+func (t *Terminal) placeholder(p picture.Picture) {
+	t.pending = false
+	x, y := t.x, t.y
+	cols, rows := min(p.Cols, t.lineEnd()-x), min(p.Rows, t.rows)
+	if p.Stay {
+		rows = min(rows, t.rows-y)
+	}
+	modes := t.modes & (modeInsert | modeAutowrap)
+	t.modes &^= modes
+	t.eraseAll(y, x, x+cols, 0)
+	for _, c := range []byte(placeholderText[:min(cols, len(placeholderText))]) {
+		t.put(cell(c), 1)
+	}
+	t.modes |= modes
+	t.moveTo(x, y)
+	for row := 1; row < rows; row++ {
+		if p.Stay {
+			t.eraseAll(y+row, x, x+cols, 0)
+			continue
+		}
+		t.lineFeed()
+		t.eraseAll(t.y, x, x+cols, 0)
+	}
+	t.last = lastText{} // nothing that REP repeats or a mark joins
+	t.changed = true
+	if !p.Stay && !p.Left {
+		t.moveTo(min(x+cols, t.lineEnd()-1), t.y)
 	}
 }

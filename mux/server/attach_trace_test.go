@@ -113,11 +113,24 @@ func (x *traced) play(p *persontest.Person, output string, later bool) {
 		printed()
 	}
 	p.Forget()
-	r := attachPerson(p, x.c, name, nil)
+	keys, err := attach.ParseKeys("", nil)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	r := attachPerson(p, x.c, name, func(o *attach.Options) { o.Keys = &keys })
 	p.Sees(attach.Questions)
 	if !later {
 		p.Types("x")
 		printed()
+	}
+	if x.n%4 < 2 { // they look at the history
+		p.Types("\x02[")
+		p.Sees("copy mode: q leaves")
+	}
+	if x.n%4 == 1 {
+		p.Forget()
+		p.Types("q")
+		p.Sees("\x1b[?2031h")
 	}
 	if x.n%7 == 0 {
 		r.cancel()

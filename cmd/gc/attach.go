@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -265,8 +266,13 @@ const (
 // the agent, it asks whether to attach to the new session.
 func (at *attachment) followRestart(ctx context.Context, exit *runtime.Exit) (follow bool, err error) {
 	how := exit.Status()
-	if at.app.agent == nil || !at.awaitRestart(ctx) {
+	if at.app.agent == nil {
 		fmt.Fprintf(at.app.Err, "%s ended: %s\n", at.t.label, how)
+		return false, nil
+	}
+	again, why := at.awaitRestart(ctx)
+	if !again {
+		fmt.Fprintf(at.app.Err, "%s ended: %s%s\n", at.t.label, how, why)
 		return false, nil
 	}
 	fmt.Fprintf(at.app.Err, "%s restarted by the city (%s): Enter attaches again, any other key exits ", at.t.label, how)
@@ -276,29 +282,36 @@ func (at *attachment) followRestart(ctx context.Context, exit *runtime.Exit) (fo
 }
 
 // awaitRestart waits until the agent has a session again. It returns false if the
-// controller will not start one, or not soon.
-func (at *attachment) awaitRestart(ctx context.Context) bool {
+// controller will not start one, or not soon, and what of that the user should know.
+func (at *attachment) awaitRestart(ctx context.Context) (again bool, why string) {
 	ctx, cancel := context.WithTimeout(ctx, followTime)
 	defer cancel()
 	tick := time.NewTicker(followTick)
 	defer tick.Stop()
 	for {
 		ag := at.app.city.agentStatus(ctx, at.t.session)
-		if ag == nil || ag.Stopping || ag.SuspendedBy != "" || ag.OneShot {
-			return false
+		switch {
+		case ag == nil || ag.OneShot:
+			return false, ""
+		case at.t.spec != nil && strings.HasPrefix(ag.Host, "ssh://") && ag.Host != at.t.spec.Host():
+			return false, "; it was moved to " + ag.Host
+		case ag.Stopping || ag.SuspendedBy != "" || ag.Drain != nil:
+			return false, "; the city stopped it"
 		}
 		switch ag.State {
 		case cityapi.StateRunning, cityapi.StateStarting:
 			if running, err := at.t.provider.IsRunning(ctx, at.t.session); err == nil && running {
-				return true
+				return true, ""
 			}
-		case cityapi.StateQuarantined, cityapi.StateSuspended, cityapi.StateUnknown, cityapi.StateExited:
-			return false
+		case cityapi.StateQuarantined:
+			return false, "; the city tried too often and does not restart it for now"
+		case cityapi.StateSuspended, cityapi.StateUnknown, cityapi.StateExited:
+			return false, ""
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return false
+			return false, ""
 		}
 	}
 }

@@ -28,7 +28,7 @@ func opAttach(c *call) error {
 		return err
 	}
 	return c.p.Attach(ctx, c.name, runtime.Terminal{
-		In: c.In, Out: c.Out, DetachKeys: detach, ReadOnly: os.Getenv("GC_EXEC_READ_ONLY") == "1",
+		In: c.In, Out: c.Out, DetachKeys: detach, Keys: map[string][]string{}, ReadOnly: os.Getenv("GC_EXEC_READ_ONLY") == "1",
 	})
 }
 

@@ -70,7 +70,7 @@ var arrows = map[string][]string{
 	"mux/internal/statedir":  {"mux/api", "internal/sockpath", "mux/internal/sys"},
 	"mux/keeper":             {"internal/self", "mux/api", "internal/fds", "mux/internal/statedir", "mux/internal/sys", "internal/trim", "mux/internal/slack", "internal/proctree", "internal/alive"},
 	"mux/attach":             {"mux/api", "mux/client", "mux/keys", "vt", "internal/clock", "internal/nearest", "mux/attach/copymode", "mux/attach/menu"},
-	"mux/attach/copymode":    {"mux/keys", "vt"},
+	"mux/attach/copymode":    {"internal/nearest", "mux/keys", "vt"},
 	"mux/attach/menu":        {"mux/keys", "vt"},
 	"mux/client":             {"mux/api", "internal/sockpath", "mux/many", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process", "internal/clock"},
 	"mux/many":               {},

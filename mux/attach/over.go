@@ -37,7 +37,7 @@ func (t *hostTerminal) uncover() bool {
 	if t.cover != lifted {
 		return false
 	}
-	t.cover = bare
+	t.cover, t.noticed = bare, false
 	p := vt.AppendResetModes(nil)
 	if t.answers() {
 		p = append(p, followColors...)

@@ -36,8 +36,9 @@ type hostTerminal struct {
 
 	before before
 
-	out   sync.Mutex // held while the session or what is over it is written; guards cover
-	cover cover
+	out     sync.Mutex // held while the session or what is over it is written; guards what follows
+	cover   cover
+	noticed bool // the last row shows a notice
 }
 
 // deadliner is a writer whose Write can be made to return.
@@ -214,6 +215,7 @@ func (t *hostTerminal) reset() {
 	t.out.Lock()
 	defer t.out.Unlock()
 	if t.cover == bare {
+		t.noticed = false
 		t.w.Write(vt.AppendReset(nil))
 	}
 }
@@ -232,7 +234,7 @@ func (t *hostTerminal) restore() {
 		if t.deadline != nil {
 			t.deadline.SetWriteDeadline(time.Now().Add(restoreTimeout))
 		}
-		t.w.Write(t.before.restore(t.undo.Append(vt.AppendReset(nil))))
+		t.w.Write(t.before.restore(t.undo.Append(vt.AppendReset(t.eraseNotice()))))
 	}
 	if t.deadline != nil {
 		t.deadline.SetWriteDeadline(time.Time{})
@@ -244,6 +246,14 @@ func (t *hostTerminal) restore() {
 	if t.reopened != nil {
 		t.reopened.Close()
 	}
+}
+
+// eraseNotice returns what erases a notice that is still shown.
+func (t *hostTerminal) eraseNotice() []byte {
+	if !t.noticed {
+		return nil
+	}
+	return append(vt.AppendResetModes(nil), "\x1b[999;1H\x1b[2K"...)
 }
 
 // reopenTerminal opens the terminal f again, as a file description of our own with

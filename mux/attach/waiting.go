@@ -76,7 +76,7 @@ func pass(ctx context.Context, d time.Duration) bool {
 }
 
 // notice shows a line at the bottom of a terminal, over what is there. A paint must
-// follow.
+// follow, or restore, which erases it.
 func (t *hostTerminal) notice(text string) {
 	cols, rows := t.size()
 	if t.outTTY == nil || rows == 0 {
@@ -88,6 +88,7 @@ func (t *hostTerminal) notice(text string) {
 	if t.cover != bare {
 		return
 	}
+	t.noticed = true
 	// CAN and ST end a sequence that the last output may have begun.
 	fmt.Fprintf(t.w, "\x18\x1b\\\x1b7\x1b[?6l\x1b[%d;1H\x1b[0;7m%s\x1b[0m\x1b[K\x1b8", rows, text)
 }

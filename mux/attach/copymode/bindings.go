@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gascity.dev/gc/internal/nearest"
 	"gascity.dev/gc/mux/keys"
 )
 
@@ -76,7 +77,7 @@ func Bind(changes map[string][]string) (Bindings, error) {
 	all := commands()
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		if !slices.ContainsFunc(all, func(c command) bool { return string(c.action) == name }) {
-			return b, fmt.Errorf("unknown action %q", name)
+			return b, unknownAction(name, all)
 		}
 	}
 	for _, given := range []bool{true, false} { // a key that was given is taken from its default
@@ -103,6 +104,18 @@ func Bind(changes map[string][]string) (Bindings, error) {
 		}
 	}
 	return b, nil
+}
+
+// unknownAction is the error of an action that does not exist.
+func unknownAction(name string, all []command) error {
+	var names []string
+	for _, c := range all {
+		names = append(names, string(c.action))
+	}
+	if near := nearest.Of(name, names); near != "" {
+		return fmt.Errorf("unknown action %q; did you mean %q?", name, near)
+	}
+	return fmt.Errorf("unknown action %q, not one of %s", name, strings.Join(names, ", "))
 }
 
 // Hint names the keys that a person needs first.

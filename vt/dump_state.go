@@ -146,7 +146,10 @@ func (p *painter) restModes() {
 	p.margins()
 	p.rare()
 	if t.title != "" || t.extra != nil && len(t.extra.titles) > 0 {
-		p.str("\x1b]2;" + t.title + "\x1b\\")
+		p.str("\x1b]0;" + t.title + "\x1b\\")
+	}
+	if t.extra != nil && t.extra.icon != "" {
+		p.str("\x1b]1;" + t.extra.icon + "\x1b\\")
 	}
 }
 
@@ -196,9 +199,7 @@ func (p *painter) rare() {
 		p.rendition(rendition{style: s, bits: p.bits})
 		p.str("\x1b[#{")
 	}
-	for _, s := range e.titles {
-		p.str("\x1b]2;" + s + "\x1b\\\x1b[22t")
-	}
+	p.savedTitles(e)
 	if e.cursorKind != 0 {
 		p.csi(" q", int(e.cursorKind))
 		if blink := p.t.modes&modeBlink != 0; blink != (e.cursorKind&1 == 1) {
@@ -221,6 +222,24 @@ func (p *painter) rare() {
 	}
 	if e.sacExtent != 0 {
 		p.csi("*x", int(e.sacExtent))
+	}
+}
+
+// savedTitles writes the stack of titles. An entry without a part is above none with it.
+func (p *painter) savedTitles(e *extra) {
+	for _, s := range e.titles {
+		which := "0"
+		if s.hasTitle {
+			p.str("\x1b]2;" + s.title + "\x1b\\")
+		} else {
+			which = "1"
+		}
+		if s.hasIcon {
+			p.str("\x1b]1;" + s.icon + "\x1b\\")
+		} else {
+			which = "2"
+		}
+		p.str("\x1b[22;" + which + "t")
 	}
 }
 

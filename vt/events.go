@@ -116,14 +116,7 @@ func plainText(s string) string {
 const maxTitle = 1024
 
 func (t *Terminal) setTitle(s string) {
-	s = plainText(s)
-	if len(s) > maxTitle {
-		n := maxTitle
-		for n > 0 && s[n]&0xc0 == 0x80 {
-			n--
-		}
-		s = strings.Clone(s[:n])
-	}
+	s = titleText(s)
 	if s != t.title {
 		t.changed = true
 	}
@@ -132,4 +125,17 @@ func (t *Terminal) setTitle(s string) {
 		t.lasted |= lastingTitle
 	}
 	t.event(Event{Kind: EventTitle, Text: s})
+}
+
+// titleText is a title without control characters, cut to maxTitle.
+func titleText(s string) string {
+	s = plainText(s)
+	if len(s) <= maxTitle {
+		return s
+	}
+	n := maxTitle
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return strings.Clone(s[:n])
 }

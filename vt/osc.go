@@ -22,10 +22,12 @@ func (t *Terminal) osc(b []byte) {
 	text := string(rest)
 	switch number {
 	case 0, 2:
+		if number == 0 && t.extra != nil {
+			t.extra.icon = ""
+		}
 		t.setTitle(text)
 	case 1:
-		t.more().icon = plainText(text)
-		t.event(Event{Kind: EventIcon, Text: plainText(text)})
+		t.setIcon(text)
 	case 4, 5:
 		t.oscPalette(number, text)
 	case 104, 105:
@@ -69,6 +71,12 @@ func (t *Terminal) osc(b []byte) {
 			t.lasts(0)
 		}
 	}
+}
+
+// setIcon sets the name of the icon, which only an attached terminal shows.
+func (t *Terminal) setIcon(text string) {
+	t.more().icon = titleText(text)
+	t.event(Event{Kind: EventIcon, Text: t.extra.icon})
 }
 
 func (t *Terminal) setWorkDir(s string) {

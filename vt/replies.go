@@ -157,27 +157,61 @@ func (t *Terminal) window(c *csi) {
 	case 21:
 		t.reply("\x1b]l\x1b\\")
 	case 22:
-		t.pushTitle()
+		t.pushTitle(c.arg(1, 0))
 	case 23:
-		t.popTitle()
+		t.popTitle(c.arg(1, 0))
 	}
 }
 
-func (t *Terminal) pushTitle() {
+// savedTitle is an entry of the stack of titles: both, or one of them.
+type savedTitle struct {
+	title, icon       string
+	hasTitle, hasIcon bool
+}
+
+// titleParts are the parts that XTWINOPS 22 and 23 are about.
+func titleParts(n int) (title, icon bool) { return n == 0 || n == 2, n == 0 || n == 1 }
+
+// pushTitle saves the title, the icon's, or both. What is not saved is as in the entry
+// below, so that entries are taken back whole (xterm).
+func (t *Terminal) pushTitle(which int) {
+	title, icon := titleParts(which)
+	if !title && !icon {
+		return
+	}
 	e := t.more()
+	var s savedTitle
+	if n := len(e.titles); n > 0 {
+		s = e.titles[n-1]
+	}
+	if title {
+		s.title, s.hasTitle = t.title, true
+	}
+	if icon {
+		if s.icon, s.hasIcon = e.icon, true; s.icon == "" {
+			s.icon = t.title
+		}
+	}
 	if len(e.titles) >= 10 {
 		e.titles = append(e.titles[:0], e.titles[1:]...)
 	}
-	e.titles = append(e.titles, t.title)
+	e.titles = append(e.titles, s)
 }
 
-func (t *Terminal) popTitle() {
-	if t.extra == nil || len(t.extra.titles) == 0 {
+func (t *Terminal) popTitle(which int) {
+	title, icon := titleParts(which)
+	if t.extra == nil || len(t.extra.titles) == 0 || !title && !icon {
 		return
 	}
 	n := len(t.extra.titles) - 1
-	t.setTitle(t.extra.titles[n])
+	s := t.extra.titles[n]
 	t.extra.titles = t.extra.titles[:n]
+	if title && s.hasTitle {
+		t.setTitle(s.title)
+	}
+	if icon && s.hasIcon {
+		t.setIcon(s.icon)
+	}
 }
 
 // replyScheme is the report of mode 2031: dark (1) or light (2), by the

@@ -98,9 +98,9 @@ type Terminal struct {
 
 // extra is state that most terminals never need.
 type extra struct {
-	icon       string
-	titles     []string // XTWINOPS 22, 23
-	sgrStack   []style  // XTPUSHSGR
+	icon       string       // "" is the title
+	titles     []savedTitle // XTWINOPS 22, 23
+	sgrStack   []style      // XTPUSHSGR
 	savedModes map[uint32]bool
 	palette    map[int]uint32
 	dynamic    [10]uint32 // OSC 10–19, 1<<24 is "set"

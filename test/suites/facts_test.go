@@ -22,6 +22,7 @@ import (
 //	+ 3,4 = text        the text that begins at a row and a column
 //	= 3 text            a row of the screen, without blanks at its end
 //	? bytes             the replies since the last of these lines
+//	title text          the title
 //	style 3,4 = bold    the rendition of a cell, "-" for none
 func TestFacts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -101,6 +102,8 @@ func (c fact) run(t *testing.T) string {
 			}
 		case "?":
 			got, want = string(term.TakeReplies()), unescaped(t, rest)
+		case "title":
+			got, want = term.Title(), unescaped(t, rest)
 		case "style":
 			where, text, _ := strings.Cut(rest, " = ")
 			row, col := pair(where)

@@ -50,7 +50,7 @@ build-k8s: ## bin/gc-k8s alone: what gc executes for agents in pods
 .PHONY: share
 share: build-gc
 	@rm -rf bin/share && mkdir -p bin/share/man
-	@SOURCE_DATE_EPOCH=$(EPOCH) $(GO) test -count=1 ./cmd/gc -run '^TestManPages$$' -man '$(CURDIR)/bin/share/man' -name '$(NAME)' >/dev/null
+	@SOURCE_DATE_EPOCH=$(EPOCH) $(GO) test -count=1 ./cmd/gc -run '^TestManPages$$' -man '$(CURDIR)/bin/share/man' -name '$(NAME)' > bin/share.log || { cat bin/share.log; exit 1; }
 	@contrib/package/share.sh bin/share $(BIN) '$(NAME)' '$(SHAREPREFIX)'
 
 .PHONY: install

@@ -210,6 +210,9 @@ func TestUIStopsAndLoses(t *testing.T) {
 	}
 	b.gc("session", "nudge", "alpha", "after the crash")
 	v.sees("│after the crash")
+	b.gc("mux", "upgrade")
+	b.gc("session", "nudge", "alpha", "after the upgrade")
+	v.sees("│after the upgrade")
 	v.seesNot("LOST", "no live screen")
 	v.presses("q")
 	v.sees(`ended with 0`)
@@ -242,6 +245,7 @@ func TestUIShowsWhatProgramsPrint(t *testing.T) {
 printf '\033]0;owned\007\033[?1000h\033[?2004h日本語|\r\n'
 printf 'e\314\201|\r\n👩\342\200\215💻|\r\n\033[31mred\033[0m\033]52;c;aGFjaw==\007 \033[5n\033[c'
 printf 'a\342\200\256b|\r\n\033[6;1Hafter\033[?25l'
+printf '\033]8;;javascript:alert(1)\033\\link\033]8;;\033\\'
 cat
 `)
 	b.gc("session", "new", "--size", "100x30", "evil", "--", "sh", script)
@@ -257,10 +261,25 @@ cat
 	}
 	p.restored()
 	raw := p.seen()
-	for _, bad := range []string{"\x1b]52;", "\x1b[5n", "\x1b[c", "\u202e", "]0;owned"} {
+	for _, bad := range []string{"\x1b]52;", "\x1b[5n", "\x1b[c", "\u202e", "]0;owned", "javascript"} {
 		if strings.Contains(raw, bad) {
 			t.Errorf("%q reached the terminal", bad)
 		}
+	}
+}
+
+// TestUIShowsAWideAgent: of a screen that is larger than the terminal it shows what is around the
+// cursor, and the agent keeps its size.
+func TestUIShowsAWideAgent(t *testing.T) {
+	b := newBox(t)
+	b.gc("session", "new", "--size", "300x100", "wide", "--", "sh", "-c", "printf '\\033[HBEGIN\\033[100;290Hthe corner'; exec cat")
+	v := b.views("120x40", "ui")
+	v.selects("wide")
+	v.sees("300×100", "the corner")
+	v.presses("Tab", "Home", "q")
+	v.sees("ended with 0")
+	if size := b.session("wide").Size; size.Cols != 300 || size.Rows != 100 {
+		t.Errorf("the agent has %+v", size)
 	}
 }
 

@@ -78,6 +78,9 @@ func nameCols(cols int) int { return min(max(cols/3, 16), 28) }
 // detailCols is the width from which the list shows more than a name and what it does.
 const detailCols = 76
 
+// leastWords is the width from which a part of an agent's last line says something.
+const leastWords = 12
+
 // drawAgent draws one agent.
 func (m *model) drawAgent(r *cells.Row, a *fleet.Agent, cols int) {
 	mark, look := m.theme.mark(a)
@@ -87,6 +90,9 @@ func (m *model) drawAgent(r *cells.Row, a *fleet.Agent, cols int) {
 	m.column(r, "", m.since(a), 5, cols)
 	if cols < detailCols {
 		m.extras(r, a, cols)
+		if left := cols - r.Cols(); left >= leastWords {
+			r.Put("", lastWords(a), left)
+		}
 		return
 	}
 	if a.Restarts > 0 {

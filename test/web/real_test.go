@@ -215,6 +215,9 @@ func (w *town) kill(p *page) {
 	}
 	w.run("nudge", "echo", "echo after the kill")
 	p.on("\nafter the kill")
+	w.run("mux", "upgrade")
+	w.run("nudge", "echo", "echo after the upgrade")
+	p.on("\nafter the upgrade")
 }
 
 func (w *town) link() string {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/coder/websocket"
 	"github.com/creack/pty"
 )
 
@@ -105,38 +103,6 @@ func (w *town) attached(b *testing.B, name string) *os.File {
 	return tty
 }
 
-// sleepingPage is the connection of a page that sends messages, and then sleeps.
-func (w *town) sleepingPage(t testing.TB, messages ...string) *websocket.Conn {
-	t.Helper()
-	base := "http://" + w.address
-	login, err := http.NewRequest("POST", base+"/login", strings.NewReader(fmt.Sprintf(`{"token":%q}`, w.link())))
-	if err != nil {
-		t.Fatal(err)
-	}
-	login.Header.Set("Origin", base)
-	resp, err := http.DefaultClient.Do(login)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var in struct{ Secret string }
-	if err := json.NewDecoder(resp.Body).Decode(&in); err != nil || in.Secret == "" {
-		t.Fatal(resp.Status, err)
-	}
-	cookie, _, _ := strings.Cut(resp.Header.Get("Set-Cookie"), ";")
-	ws, _, err := websocket.Dial(t.Context(), "ws://"+w.address+"/live", &websocket.DialOptions{HTTPHeader: http.Header{"Cookie": {cookie}, "Origin": {base}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ws.CloseNow() })
-	for _, m := range append([]string{fmt.Sprintf(`{"secret":%q}`, in.Secret)}, messages...) {
-		if err := ws.Write(t.Context(), websocket.MessageText, []byte(m)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return ws
-}
-
 // liveViewers opens a page on the agent, and attaches a terminal that is read.
 func (w *town) liveViewers(b *testing.B) (leave func()) {
 	b.Helper()
@@ -166,7 +132,7 @@ func BenchmarkIdlePage(b *testing.B) {
 	const seconds = 20
 	processes := map[string]int{"web": w.web.Process.Pid, "mux": status.Server.PID, "keeper": status.Keeper.PID}
 	measure := func(what string) {
-		time.Sleep(5 * time.Second) // what began before is still
+		time.Sleep(15 * time.Second) // the multiplexer releases memory for ten seconds after a read
 		before := map[string]time.Duration{}
 		for name, pid := range processes {
 			before[name] = exactCPU(b, pid)

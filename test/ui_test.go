@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -268,15 +269,19 @@ cat
 	}
 }
 
-// TestUIShowsAWideAgent: of a screen that is larger than the terminal it shows what is around the
-// cursor, and the agent keeps its size.
+// TestUIShowsAWideAgent: of a screen that is larger than the terminal it shows the rows around the
+// cursor, the arrows reach the rest, and the agent keeps its size.
 func TestUIShowsAWideAgent(t *testing.T) {
 	b := newBox(t)
-	b.gc("session", "new", "--size", "300x100", "wide", "--", "sh", "-c", "printf '\\033[HBEGIN\\033[100;290Hthe corner'; exec cat")
+	b.gc("session", "new", "--size", "300x100", "wide", "--", "sh", "-c", "printf '\\033[HBEGIN\\033[100;1Hthe last row\\033[100;290Hthe corner'; exec cat")
 	v := b.views("120x40", "ui")
 	v.selects("wide")
-	v.sees("300×100", "the corner")
-	v.presses("Tab", "Home", "q")
+	v.sees("300×100", "│the last row")
+	v.presses(append([]string{"Tab"}, slices.Repeat([]string{"Right"}, 40)...)...)
+	v.sees("the corner")
+	v.presses("Home")
+	v.sees("│the last row")
+	v.presses("q")
 	v.sees("ended with 0")
 	if size := b.session("wide").Size; size.Cols != 300 || size.Rows != 100 {
 		t.Errorf("the agent has %+v", size)

@@ -21,7 +21,7 @@ func (p *person) shows(what string) {
 func (p *person) copied(text string) {
 	p.t.Helper()
 	want := "\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\x1b\\"
-	eventually(p.t, func() string { return fmt.Sprintf("%q is not copied", text) }, func() bool {
+	eventually(p.t, func() string { return fmt.Sprintf("%q is not copied; the person sees\n%s", text, p.screen()) }, func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return strings.Contains(string(p.raw), want)

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"sync"
@@ -50,13 +51,18 @@ func (t *hostTerminal) uncover() bool {
 func (t *hostTerminal) overwrite(p []byte) {
 	t.out.Lock()
 	defer t.out.Unlock()
-	if t.cover == bare {
-		t.cover = covered
-	}
+	t.cover = covered
 	t.mu.Lock()
 	t.written = true
 	t.mu.Unlock()
 	_, _ = t.w.Write(p) // the next paint reports a terminal that is gone
+}
+
+// isLifted reports whether a paint of the session is to come.
+func (t *hostTerminal) isLifted() bool {
+	t.out.Lock()
+	defer t.out.Unlock()
+	return t.cover == lifted
 }
 
 // isBare reports whether the terminal shows the session.
@@ -120,20 +126,50 @@ func (o *over) shown() bool {
 	return o.panel != nil
 }
 
+// paintTime is how long the server may take to paint; then it is asked by a new connection.
+const paintTime = 5 * time.Second
+
 // run draws until the attachment ends.
 func (o *over) run() {
+	var late <-chan time.Time
 	for {
 		select {
 		case <-o.a.ctx.Done():
 			return
 		case <-o.draw:
-			o.step()
+			if o.step() {
+				late = time.After(paintTime)
+			}
+		case <-late:
+			if o.a.screen.isLifted() {
+				o.a.link.drop()
+			}
 		}
 	}
 }
 
+// again draws the panel anew: something else was written to the terminal.
+func (o *over) again() {
+	o.mu.Lock()
+	o.opened = true
+	o.mu.Unlock()
+	o.draw.note()
+}
+
+// say shows a message in copy mode. It does not wait for a reading of the history.
+func (o *over) say(text string) {
+	if !o.mu.TryLock() {
+		return
+	}
+	defer o.mu.Unlock()
+	if v, ok := o.panel.(*copyView); ok {
+		v.Say(text)
+		o.draw.note()
+	}
+}
+
 // step draws the panel, or asks for a paint of the session.
-func (o *over) step() {
+func (o *over) step() (asked bool) {
 	cols, rows := o.a.screen.size()
 	if cols == 0 {
 		cols, rows = fallbackCols, fallbackRows
@@ -148,7 +184,10 @@ func (o *over) step() {
 		p.Resize(cols, rows)
 		frame = p.Paint(frame)
 	}
-	o.opened, o.lift, o.clip = false, false, nil
+	o.opened, o.lift = false, false
+	if p == nil {
+		o.clip = nil
+	}
 	o.mu.Unlock()
 	switch {
 	case p != nil:
@@ -160,7 +199,9 @@ func (o *over) step() {
 		o.a.screen.lift()
 		o.a.link.spoil()
 		o.a.sender.repaint.note()
+		return true
 	}
+	return false
 }
 
 // The size of a terminal that does not tell it.
@@ -197,6 +238,10 @@ func (o *over) pending() bool { return o.scan.Pending() }
 func (o *over) take(tok keys.Token) {
 	o.mu.Lock()
 	p := o.panel
+	if o.to != "" { // this attachment is over
+		o.mu.Unlock()
+		return
+	}
 	if p == nil {
 		o.after = append(o.after, tok.Data...)
 		o.mu.Unlock()
@@ -204,19 +249,21 @@ func (o *over) take(tok keys.Token) {
 	}
 	left, chosen := false, ""
 	if v, ok := p.(*copyView); ok && tok.Kind == keys.TokenPaste {
-		v.Paste(tok.Data)
+		v.Paste(bytes.TrimSuffix(tok.Data, []byte(keys.PasteEnd)))
 	} else if event, pressed := keys.Decode(tok); event == keys.EventKey && len(pressed) > 0 {
 		left, chosen = p.Key(pressed)
 		if ok && len(v.copied) > 0 {
 			o.clip = clipboard(v.copied)
 		}
 	}
-	o.mu.Unlock()
 	if chosen != "" {
 		o.to = chosen
-	} else if o.draw.note(); left {
-		o.leave()
+	} else if left {
+		o.panel, o.lift = nil, true
 	}
+	o.mu.Unlock()
+	o.typing.note()
+	o.draw.note()
 }
 
 // clipboard returns what puts a text into the terminal's clipboard (OSC 52).

@@ -37,6 +37,7 @@ func (a *attachment) catchRest(signals chan<- os.Signal, was api.Size) {
 // repaints it.
 func (a *attachment) continued() {
 	a.screen.makeRawAgain()
+	a.over.again()
 	a.link.drop()
 }
 

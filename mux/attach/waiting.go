@@ -33,7 +33,9 @@ func (a *attachment) tell() {
 		leave = "; " + a.o.detachKeys().String() + " detaches"
 	}
 	a.link.spoil()
-	a.screen.notice("gc: no answer from " + a.where() + ", waiting; keys are kept" + leave)
+	text := "gc: no answer from " + a.where() + ", waiting; keys are kept" + leave
+	a.screen.notice(text)
+	a.over.say(text)
 }
 
 // watchAnswers tells the person when a machine does not answer, and repaints the
@@ -85,7 +87,7 @@ func (t *hostTerminal) notice(text string) {
 	text = text[:min(len(text), cols-1)]
 	t.out.Lock()
 	defer t.out.Unlock()
-	if t.cover != bare {
+	if t.cover == covered {
 		return
 	}
 	t.noticed = true

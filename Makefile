@@ -102,7 +102,7 @@ clean: ## remove bin/ and dist/ (`make demo-stop` first, if the demo runs)
 ##@ Check
 
 .PHONY: check
-check: fmt vet staticcheck imports docs-check cross ## static checks: format, vet, staticcheck, imports, sizes, docs, other platforms
+check: fmt vet staticcheck imports docs-check site cross ## static checks: format, vet, staticcheck, imports, sizes, docs, other platforms
 
 .PHONY: fmt
 fmt:
@@ -132,6 +132,12 @@ imports:
 docs: ## generate docs/cli from the commands, and docs/city-toml.md from internal/config
 	$(GO) test -count=1 ./cmd/gc -run '^TestDocs$$' -update
 	$(GO) test -count=1 ./internal/config/reference -run '^TestDocs$$' -update
+
+.PHONY: site
+site: ## a static site of the documents, in bin/site
+	@rm -rf bin/site
+	cd tools && $(GO) run ./site .. ../bin/site
+	@echo bin/site/index.html
 
 .PHONY: docs-check
 docs-check:

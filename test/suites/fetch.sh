@@ -17,10 +17,16 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/gc-suites/$1-${sum:0:16}
 if [[ ! -e $cache/done ]]; then
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
-	# The machine's own archive, but its sources, and lists of our own.
-	site=$(apt-get indextargets --format '$(SITE)' 'Identifier: Packages' | grep -m1 '/debian/\?$' || true)
-	[[ -n $site ]] || { echo "fetch.sh: no archive of Debian among apt's sources" >&2; exit 1; }
 	mkdir -p "$work"/{lists/partial,cache/archives/partial,sources}
+	# The machine's own archive, but its sources, with lists of our own.
+	archive() { apt-get "$@" indextargets --format '$(SITE)' 'Identifier: Packages' | grep -m1 '/debian/\?$' || true; }
+	site=$(archive)
+	if [[ -z $site ]]; then # apt has no lists yet
+		mkdir -p "$work/machine/partial"
+		apt-get -o Dir::State::Lists="$work/machine" -o APT::Sandbox::User=root -qq update >&2
+		site=$(archive -o Dir::State::Lists="$work/machine")
+	fi
+	[[ -n $site ]] || { echo "fetch.sh: no archive of Debian among apt's sources" >&2; exit 1; }
 	chmod -R a+rX "$work"
 	printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
 		"$site" "$suite" >"$work/sources/src.sources"

@@ -6,13 +6,13 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// Older versions started the presets without permission checks.
+// Older versions started the presets without permission checks. Not gemini: in a directory that
+// it did not trust it asked all the same, and the next start mends that.
 func TestSessionsOfAnOlderGcAreCurrent(t *testing.T) {
 	dir := t.TempDir()
 	for preset, old := range map[string]runtime.Config{
 		"claude":   {Command: "claude --dangerously-skip-permissions --model x"},
 		"codex":    {Command: "codex --dangerously-bypass-approvals-and-sandbox --model x"},
-		"gemini":   {Command: "gemini --approval-mode yolo --model x"},
 		"cursor":   {Command: "cursor-agent -f --model x"},
 		"copilot":  {Command: "copilot --yolo --model x"},
 		"amp":      {Command: "amp --dangerously-allow-all --no-ide --model x"},

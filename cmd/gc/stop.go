@@ -98,7 +98,10 @@ func runStop(ctx context.Context, a *app, o stopOptions) error {
 		return err
 	}
 	defer c.Close()
-	return stopCity(ctx, a.Err, c, o)
+	if err := stopCity(ctx, a.Err, c, o); !errors.Is(err, cityapi.ErrNoController) {
+		return err
+	}
+	return stopOrphans(ctx, a, dir) // it ended meanwhile, perhaps killed
 }
 
 // stopCity asks the controller to stop and shows what it waits for. The first

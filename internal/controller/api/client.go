@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"gascity.dev/gc/internal/alive"
@@ -115,12 +116,22 @@ func (c *Client) SessionProvider(ctx context.Context) (string, error) {
 }
 
 // Stop ends every agent and the controller, and returns when both are gone.
-// Cancelling ctx stops only the wait.
+// Cancelling ctx stops only the wait. The error is ErrNoController if the controller
+// ended before it could answer: another stop was under way, or it was killed.
 func (c *Client) Stop(ctx context.Context, r StopRequest) error {
-	if err := c.call(ctx, http.MethodPost, "/v1/stop", r, nil); err != nil {
+	err := c.call(ctx, http.MethodPost, "/v1/stop", r, nil)
+	if err != nil && (c.far || !isCut(err)) {
 		return err
 	}
-	return waitUnlocked(ctx, LockPath(c.dir))
+	if unlocked := waitUnlocked(ctx, LockPath(c.dir)); unlocked != nil || err == nil {
+		return unlocked
+	}
+	return &Error{Err: fmt.Errorf("%w: %s", ErrNoController, c.dir), Help: "gc start"}
+}
+
+// isCut reports whether the peer closed the connection without an answer.
+func isCut(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // Restart ends and starts the agents, or all without names. It clears

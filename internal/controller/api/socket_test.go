@@ -55,3 +55,35 @@ func TestDialError(t *testing.T) {
 		}
 	}
 }
+
+// TestStopOfAControllerThatEnds: a controller that ends without an answer, as it does when
+// another stop was first, is none.
+func TestStopOfAControllerThatEnds(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(StateDir(dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := listenUnix(SocketPath(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1)) // the rest is unread, so that closing resets
+			conn.Close()
+		}
+	}()
+	defer ln.Close()
+	c, err := Dial(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Stop(t.Context(), StopRequest{}); !errors.Is(err, ErrNoController) {
+		t.Errorf("stop: %v", err)
+	}
+}

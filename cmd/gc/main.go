@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"gascity.dev/gc/cmd/gc/internal/cli"
+	"gascity.dev/gc/cmd/gc/internal/tmuxcmd"
 	"gascity.dev/gc/internal/acp/host"
 	"gascity.dev/gc/internal/fds"
 	"gascity.dev/gc/internal/self"
@@ -29,7 +30,11 @@ func main() {
 		os.Exit(status)
 	}
 	fds.CloseOnExec(3)
-	os.Exit(run(context.Background(), os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	if tmuxcmd.Is(os.Args[0]) {
+		os.Exit(newApp(streams, nil).tmux(context.Background(), os.Args[1:]))
+	}
+	os.Exit(run(context.Background(), os.Args[1:], streams))
 }
 
 // daemon runs this program as one of the processes that gc starts for itself. gc-k8s is

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/opcmd"
 	"gascity.dev/gc/cmd/gc/internal/podcmd"
 	"gascity.dev/gc/cmd/gc/internal/reportcmd"
+	"gascity.dev/gc/cmd/gc/internal/tmuxcmd"
 	"gascity.dev/gc/cmd/gc/internal/topics"
 	"gascity.dev/gc/cmd/gc/internal/uicmd"
 	"gascity.dev/gc/cmd/gc/internal/versioncmd"
@@ -65,6 +67,24 @@ func run(ctx context.Context, args []string, s cli.Streams) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	err = a.agentDown(ctx, err)
 	return cli.Report(s.Err, cmd, err)
+}
+
+// tmux executes a tmux command line and returns the exit status.
+func (a *app) tmux(ctx context.Context, args []string) int {
+	streams := cli.Streams{In: a.In, Out: a.Out, Err: a.Err}
+	return tmuxcmd.Run(ctx, &a.mux, streams, args, func(ctx context.Context, session string, readOnly bool) error {
+		if !a.Interactive() {
+			return errors.New("open terminal failed: not a terminal")
+		}
+		args := []string{"session", "attach", session}
+		if readOnly {
+			args = append(args, "--read-only")
+		}
+		if status := run(ctx, args, streams); status != 0 {
+			return cli.Quiet(status)
+		}
+		return nil
+	})
 }
 
 // sessionOp is gc session-op on this console.
@@ -184,6 +204,8 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "image", Group: groupOther, Make: func() *cobra.Command { return imagecmd.New(&a.Console, version) }},
 		{Name: "mux", Group: groupOther, Make: func() *cobra.Command { return muxcmd.New(&a.Console, &a.mux) }},
 		{Name: opcmd.Name, Group: groupOther, Make: func() *cobra.Command { return sessionOp(a).New() }},
+		{Name: "tmux", Group: groupOther, Make: func() *cobra.Command { return tmuxcmd.New(a.tmux) }},
+		{Name: "tmux-shim", Group: groupOther, Make: tmuxcmd.NewInstall},
 		{Name: "version", Group: groupOther, Make: func() *cobra.Command { return versioncmd.New(&a.Console, version, commit, date) }},
 		{Name: "completion", Group: groupOther, Make: func() *cobra.Command { return newCompletionCmd(a) }},
 		{Name: agent.HookFileCommand, Make: reportcmd.NewFile},

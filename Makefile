@@ -242,7 +242,7 @@ bench-tmux: build-gc ## start-up, peek, restart, cities and ingest compared with
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 20m ./test/...
 
 .PHONY: bench-ui
-bench-ui: build-gc ## pictures of gc ui; gc web with 100 agents: CPU, frames of the page, echo beside gc attach (chromium); /v1/city with 500
+bench-ui: build-gc ## pictures of gc ui; gc web with 100 agents: CPU, frames of the page, echo beside gc attach (chromium); what viewers cost a flooding agent; idle pages; /v1/city with 500
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./internal/tui
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x ./test/web
 	GC_E2E_FLEET=500 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -v -run '^TestCityAPICosts$$' ./test

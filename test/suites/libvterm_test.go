@@ -43,16 +43,15 @@ func TestLibvterm(t *testing.T) {
 
 // libvterm is one file being run.
 type libvterm struct {
-	t        *testing.T
-	r        *results
-	file     string
-	number   int
-	term     *vt.Terminal
-	utf8     bool // text is UTF-8, else Latin-1
-	parser   bool // the file is about the parser alone
-	pushed   bool // the last command was PUSH: what follows is a reply
-	replies  []byte
-	selected bool
+	t       *testing.T
+	r       *results
+	file    string
+	number  int
+	term    *vt.Terminal
+	utf8    bool // text is UTF-8, else Latin-1
+	parser  bool // the file is about the parser alone
+	pushed  bool // the last command was PUSH: what follows is a reply
+	replies []byte
 }
 
 var (

@@ -1,7 +1,6 @@
 package suites
 
 import (
-	"strings"
 	"testing"
 
 	"gascity.dev/gc/vt"
@@ -49,16 +48,6 @@ func runCells(run vt.Run) (cells []cell) {
 		text = text[n:]
 	}
 	return cells
-}
-
-// rowsOf are the rows of the screen, without blanks at the end of each.
-func rowsOf(term *vt.Terminal) []string {
-	_, n := term.Size()
-	rows := make([]string, n)
-	for y := range rows {
-		rows[y] = strings.TrimRight(term.Line(y), " ")
-	}
-	return rows
 }
 
 func newTerm(t testing.TB, o vt.Options) *vt.Terminal {

@@ -50,3 +50,13 @@ func trimmed(s string) string {
 	}
 	return strings.TrimRight(strings.Join(rows, "\n"), "\n")
 }
+
+// rowsOf are the rows of the screen, without blanks at the end of each.
+func rowsOf(term *vt.Terminal) []string {
+	_, n := term.Size()
+	rows := make([]string, n)
+	for y := range rows {
+		rows[y] = strings.TrimRight(term.Line(y), " ")
+	}
+	return rows
+}

@@ -126,14 +126,20 @@ var extensionCases = []testCase{
 		name := t.start(runtime.Config{Record: true, Command: "echo ready; read -r x"})
 		t.must(t.P.SetMeta(t.Ctx, name, "CITY", city))
 		t.shows(name, "ready")
-		one := func() runtime.Recording {
+		one := func() (r runtime.Recording) {
 			t.Helper()
-			list, err := k.Recordings(t.Ctx, "CITY", city)
-			t.must(err)
-			if len(list) != 1 || list[0].Session != name || list[0].Bytes < int64(len("ready")) {
-				t.Fatalf("%+v", list)
-			}
-			return list[0]
+			t.eventually("one recording is listed", func() error { // it may be written after the screen shows it
+				list, err := k.Recordings(t.Ctx, "CITY", city)
+				if err != nil {
+					return err
+				}
+				if len(list) != 1 || list[0].Session != name || list[0].Bytes < int64(len("ready")) {
+					return fmt.Errorf("%+v", list)
+				}
+				r = list[0]
+				return nil
+			})
+			return r
 		}
 		if err := k.DropRecording(t.Ctx, one()); err == nil {
 			t.Error("the recording of a running session was removed")

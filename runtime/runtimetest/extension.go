@@ -121,9 +121,9 @@ var extensionCases = []testCase{
 		t.running(name, true)
 	}},
 	{name: "recordings of ended sessions can be removed", needs: []need{programs, keys}, test: func(t *T) {
-		k := extension[runtime.RecordingKeeper](t)
 		city := t.name()
 		name := t.start(runtime.Config{Record: true, Command: "echo ready; read -r x"})
+		k := extensionOf[runtime.RecordingKeeper](t, name)
 		t.must(t.P.SetMeta(t.Ctx, name, "CITY", city))
 		t.shows(name, "ready")
 		one := func() (r runtime.Recording) {

@@ -196,9 +196,10 @@ type T struct {
 
 var counter atomic.Int64
 
-// name returns a session name that no other case uses, stopped at the end.
+// name returns a session name that no other case uses, stopped at the end. No name
+// begins another: all are of one length.
 func (t *T) name() string {
-	name := fmt.Sprintf("t%d-%d", os.Getpid(), counter.Add(1))
+	name := fmt.Sprintf("t%d-%06d", os.Getpid(), counter.Add(1))
 	t.stopLater(name)
 	return name
 }

@@ -24,8 +24,8 @@ const (
 	quietTime   = 150 * time.Millisecond // of quiet
 	quietLimit  = time.Second            // for a program that shows nothing or is never quiet
 	burstGap    = 150 * time.Millisecond // between the text and Enter; agents take Enter within 120 ms for a newline
-	starvedTime = 4 * time.Second        // likewise, for a text that was never visible
 	verifyTime  = 1500 * time.Millisecond
+	starvedTime = 4 * time.Second // of quiet, for an agent that has not shown the text yet
 	readTick    = 5 * time.Millisecond
 )
 
@@ -45,7 +45,8 @@ type nudge struct {
 	all     *Nudges
 	text    string
 	print   string // fingerprint of the text
-	wait    time.Duration
+	began   time.Time
+	wait    time.Duration // for what is in the way, or for a starved agent, since then
 	mode    Mode
 	before  view         // when the text was written
 	typed   view         // when it was consumed
@@ -79,7 +80,7 @@ func (ns *Nudges) run(ctx context.Context, r api.NudgeRequest, key uint64, stage
 	if len(r.Text) > MaxText {
 		return api.Receipt{}, fmt.Errorf("%w: a nudge of %d bytes, at most %d", api.ErrTooLarge, len(r.Text), MaxText)
 	}
-	n := &nudge{s: s, program: s.Program(), all: ns, text: keys.CleanText(r.Text), wait: r.Timeout, key: key, stage: stage}
+	n := &nudge{s: s, program: s.Program(), all: ns, text: keys.CleanText(r.Text), began: time.Now(), wait: r.Timeout, key: key, stage: stage}
 	if !r.Raw {
 		n.text, n.changed = n.program.Composer.Plain(n.text)
 	}

@@ -74,6 +74,10 @@ type Program struct {
 	Dialogs  []rule.Dialog
 }
 
+// located reports whether it is known where the program's composer is: on the line that
+// Ready begins or, for an agent without Ready, at the terminal's cursor.
+func (p Program) located() bool { return p.Ready != "" || len(p.Composer.Clear) > 0 }
+
 // Mode is how a program reads.
 type Mode struct {
 	Cooked  bool // the terminal edits lines itself

@@ -55,7 +55,7 @@ func (n *nudge) verify(ctx context.Context) api.Receipt {
 // watch observes the screen until the outcome is clear. again means that the text is
 // still on the cursor's line.
 func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
-	start, limit := time.Now(), n.verifyLimit()
+	start := time.Now()
 	for {
 		v, last, change, gone := n.observe()
 		unread, known := n.unread()
@@ -65,9 +65,7 @@ func (n *nudge) watch(ctx context.Context) (rec api.Receipt, again bool) {
 		if gone {
 			return n.died(v), false
 		}
-		late := time.Since(start) > limit
-		quiet := time.Since(latest(start, last)) > quietTime
-		if late && (quiet || time.Since(start) > 2*limit) {
+		if n.late(start, last) {
 			return n.unsure(v, unread, known)
 		}
 		if AwaitChange(ctx, change, quietTime/4) != nil {
@@ -99,18 +97,20 @@ func (n *nudge) submitted(v view, unread int) bool {
 	return (echoed || shown) && v.screen != n.typed.screen
 }
 
-// verifyLimit is how long the outcome may take.
-func (n *nudge) verifyLimit() time.Duration {
+// late reports whether no more is to be expected of a screen that is observed since start
+// and changed last at last. A starved agent has time as long as it shows anything.
+func (n *nudge) late(start, last time.Time) bool {
+	passed, quiet := time.Since(start), time.Since(latest(start, last))
 	if n.starved() {
-		return starvedTime
+		return quiet > starvedTime || passed > max(2*starvedTime, n.wait-start.Sub(n.began))
 	}
-	return verifyTime
+	return passed > verifyTime && quiet > quietTime || passed > 2*verifyTime
 }
 
 // starved reports whether an agent has not shown a short text yet, as on a machine that
-// is very busy. Its composer is known, so that the text can be told from a draft.
+// is very busy. It is known where its composer is, so that the text can be told from a draft.
 func (n *nudge) starved() bool {
-	return n.program.Ready != "" && n.print != "" && !n.hidden() && !n.mode.Cooked &&
+	return n.program.located() && n.print != "" && !n.hidden() && !n.mode.Cooked &&
 		!n.typed.standing && n.count(n.typed) <= n.count(n.before)
 }
 

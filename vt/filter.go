@@ -7,14 +7,20 @@ import (
 
 // HostFilter removes from raw output what must not reach a person's terminal:
 // sequences that would make it answer, because the emulator has answered
-// already, and those not in the tables of pass.go. The rest passes unchanged,
+// already, those not in the tables of pass.go, and images. The rest passes unchanged,
 // however it is split; a sequence is held back until it is complete enough to
 // judge. The zero value is ready.
 type HostFilter struct {
+	// Images are those that the terminal shows. Others are removed, which makes the screen
+	// stale.
+	Images Images
+
 	held  []byte // the sequence read so far
 	state filterState
 	c2    bool // 0xC2 was the last byte of text or of a string
 	void  bool // the held sequence cannot pass
+	image bool // it is long and shows an image
+	size  int  // its bytes, if it is long
 	stale bool // see Stale
 }
 
@@ -99,7 +105,7 @@ func passesControl(c byte) bool { return c >= 0x07 && c <= 0x0f }
 
 // drop discards the held sequence.
 func (f *HostFilter) drop() {
-	f.held, f.state, f.c2, f.void = f.held[:0], ftText, false, false
+	f.held, f.state, f.c2, f.void, f.image, f.size = f.held[:0], ftText, false, false, false, 0
 	if cap(f.held) > 4096 {
 		f.held = nil
 	}

@@ -3,6 +3,8 @@ package vt
 import (
 	"bytes"
 	"strconv"
+
+	"gascity.dev/gc/vt/internal/picture"
 )
 
 // string handles a byte of a held control string.
@@ -41,16 +43,18 @@ func (f *HostFilter) endString(dst []byte, c byte) []byte {
 	body := f.held[2:]
 	switch {
 	case f.isPassthrough():
-		var g HostFilter
+		g := HostFilter{Images: f.Images}
 		dst = g.Filter(dst, body[len(tmuxPrefix):])
 		f.stale = f.stale || g.stale
-	case !f.void && passesString(f.held[1], body):
+	case !f.void && passesString(f.held[1], body) && f.shows(body):
 		dst = append(dst, f.held...)
 		if c == 0x07 {
 			dst = append(dst, c)
 		} else {
 			dst = append(dst, '\x1b', '\\')
 		}
+	default:
+		f.stale = f.stale || f.isImage()
 	}
 	f.drop()
 	return dst
@@ -58,13 +62,44 @@ func (f *HostFilter) endString(dst []byte, c byte) []byte {
 
 // beginLong judges a string by its beginning.
 func (f *HostFilter) beginLong(dst []byte) []byte {
-	f.void = f.void || !passesLong(f.held[1], f.held[2:])
+	body := f.held[2:]
+	f.void = f.void || !passesLong(f.held[1], body) || !f.shows(body)
 	if !f.void {
 		dst = append(dst, f.held...)
 	}
+	f.image, f.size = f.isImage(), len(f.held)
 	f.held, f.state, f.c2 = f.held[:2], ftLong, false
 	return dst
 }
+
+// maxImage limits an image, and a text for the clipboard, in bytes: a longer one is cut off
+// and cancelled.
+const maxImage = 4 << 20
+
+// isImage reports whether the held string shows an image.
+func (f *HostFilter) isImage() bool {
+	_, ok := picture.Of(f.held[1], f.held[2:])
+	return ok
+}
+
+// shows reports whether the terminal shows images of the held string's protocol, or the
+// string is of none.
+func (f *HostFilter) shows(body []byte) bool {
+	kind := imagesOf(f.held[1], body)
+	return kind == 0 || f.Images&kind != 0
+}
+
+// Begin appends the part of t's unfinished sequence that may pass, before what follows it.
+// Of a string whose beginning is all that t has, the rest does not pass.
+func (f *HostFilter) Begin(dst []byte, t *Terminal) []byte {
+	pending := t.parser.pending()
+	dst = f.Filter(dst, pending)
+	f.void = f.void || len(pending) == maxPending
+	return dst
+}
+
+// Long reports whether the filter is within a string too long to hold.
+func (f *HostFilter) Long() bool { return f.state >= ftLong }
 
 // long follows a long string to its end. What may be long is ASCII. If another
 // sequence cuts it off, it is cancelled (CAN).
@@ -79,7 +114,7 @@ func (f *HostFilter) long(dst []byte, c byte) []byte {
 	switch {
 	case f.state == ftLongE && c == '\\', c == 0x9c && wasC2:
 		pass('\x1b', '\\')
-		f.drop()
+		f.endLong()
 	case f.state == ftLongE:
 		pass(0x18)
 		f.drop()
@@ -88,14 +123,24 @@ func (f *HostFilter) long(dst []byte, c byte) []byte {
 		f.state = ftLongE
 	case c == 0x07 && f.held[1] == ']':
 		pass(c)
-		f.drop()
+		f.endLong()
 	case c == 0x18 || c == 0x1a:
 		pass(0x18)
 		f.drop()
 	case c >= 0x20 && c < 0x7f || c == '\r' || c == '\n':
 		pass(c)
+		if f.size++; f.size > maxImage {
+			pass(0x18)
+			f.void = true
+		}
 	}
 	return dst
+}
+
+// endLong ends a long string.
+func (f *HostFilter) endLong() {
+	f.stale = f.stale || f.void && f.image
+	f.drop()
 }
 
 // isPassthrough reports whether a string for tmux's passthrough is held. Other

@@ -6,7 +6,18 @@ package vt
 type HostTerminal struct {
 	Foreground, Background *uint32 // 0xRRGGBB; nil = the emulator's own
 	CellWidth, CellHeight  int     // pixels of a cell; 0 = 10 and 20
+	Images                 Images  // that it shows; DA1 and kitty's query say so
 }
+
+// Images are protocols by which a terminal shows images.
+type Images uint8
+
+// The protocols.
+const (
+	ImagesKitty Images = 1 << iota // kitty's graphics protocol
+	ImagesSixel
+	ImagesITerm // iTerm2's inline images
+)
 
 // SetHostTerminal sets the host terminal. Colours set by the program (OSC 10 …) take
 // precedence. A program that subscribed (modes 2031 and 2048) is notified of

@@ -56,3 +56,32 @@ func TestHostTerminalChanges(t *testing.T) {
 	term.Write([]byte("\x1b[?2031l\x1b[?2048l"))
 	set(vt.HostTerminal{}, "")
 }
+
+// TestQueryImages: a program learns whether the host terminal shows images. Without one
+// that does, kitty's query is not answered.
+func TestQueryImages(t *testing.T) {
+	const da1, da1Sixel = "\x1b[?64;1;6;9;21;22;28;52c", "\x1b[?64;1;4;6;9;21;22;28;52c"
+	for _, c := range []struct {
+		shows       vt.Images
+		query, want string
+	}{
+		{0, "\x1b[c", da1},
+		{vt.ImagesKitty, "\x1b[c", da1},
+		{vt.ImagesSixel, "\x1b[c", da1Sixel},
+		{vt.ImagesSixel, "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", ""},
+		{vt.ImagesKitty, "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", "\x1b_Gi=31;OK\x1b\\"},
+		{vt.ImagesKitty, "\x1b_Gi=31,s=1,v=1,a=q,q=1,f=24;AAAA\x1b\\", ""},
+		{vt.ImagesKitty, "\x1b_Gi=31,s=1,v=1,a=q,t=s,f=24;AAAA\x1b\\", "\x1b_Gi=31;EINVAL:only t=d\x1b\\"},
+		{vt.ImagesKitty, "\x1b_Gi=31,s=1,v=1,a=q,t=s,q=2,f=24;AAAA\x1b\\", ""},
+		{vt.ImagesKitty, "\x1b_Ga=q,s=1,v=1;AAAA\x1b\\", ""},
+		{vt.ImagesKitty, "\x1b_Gi=31,a=T,s=1,v=1;AAAA\x1b\\", ""},
+		{vt.ImagesKitty, "\x1b_Gi=3x\x1b\\", ""},
+	} {
+		term := mustNew(t, vt.Options{})
+		term.SetHostTerminal(vt.HostTerminal{Images: c.shows})
+		term.Write([]byte(c.query))
+		if got := string(term.TakeReplies()); got != c.want {
+			t.Errorf("%d, %q: %q, want %q", c.shows, c.query, got, c.want)
+		}
+	}
+}

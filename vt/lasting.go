@@ -103,6 +103,8 @@ func (p *painter) dynamic(e *extra, n int) {
 type Undo struct {
 	tail []byte // the last bytes, in which a sequence may have begun
 	made [len(undone)]bool
+
+	images bool // of kitty's protocol, which are not part of the cells
 }
 
 // undone are the commands in passOSC that persist after detach, and what undoes
@@ -114,8 +116,10 @@ var undone = [...]struct{ set, undo string }{
 
 // Note scans the next bytes of the output.
 func (u *Undo) Note(p []byte) {
+	u.images = u.images || bytes.Contains(p, []byte(kittyIntro))
 	const longest = len("\x1b]9;4;")
 	u.tail = append(u.tail, p[:min(len(p), longest)]...) // sequences that began in earlier bytes
+	u.images = u.images || bytes.Contains(u.tail, []byte(kittyIntro))
 	u.scan(u.tail)
 	u.scan(p)
 	if len(p) >= longest {
@@ -151,8 +155,26 @@ func (u *Undo) Noted(set string) bool {
 	return false
 }
 
+// kittyIntro begins a command of kitty's graphics protocol.
+const kittyIntro = "\x1b_G"
+
+// Images reports whether Note saw images of kitty's protocol. The terminal answers some.
+func (u *Undo) Images() bool { return u.images }
+
+// AppendImages appends what takes such images off the screen, also in the middle of a
+// sequence. The terminal keeps their data: programs may show them again.
+func (u *Undo) AppendImages(dst []byte) []byte {
+	if !u.images {
+		return dst
+	}
+	return append(dst, cutHost+"\x1b_Ga=d,d=a,q=2\x1b\\"...)
+}
+
 // Append appends the sequences that undo what Note saw.
 func (u *Undo) Append(dst []byte) []byte {
+	if u.images {
+		dst = append(dst, "\x1b_Ga=d,d=A,q=2\x1b\\"...)
+	}
 	for i, made := range u.made {
 		if made {
 			dst = append(append(append(dst, "\x1b]"...), undone[i].undo...), "\x1b\\"...)

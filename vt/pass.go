@@ -3,6 +3,8 @@ package vt
 import (
 	"bytes"
 	"strconv"
+
+	"gascity.dev/gc/vt/internal/picture"
 )
 
 // The parts of a program's output that may reach a person's terminal.
@@ -145,21 +147,42 @@ var passOSC = [...]struct {
 	{99, notice99, "notifications"},
 	{133, nil, "prompt marks"}, {633, nil, "prompt marks"},
 	{777, func(b []byte) bool { return bytes.HasPrefix(b, []byte("notify;")) }, "notifications"},
-	{1337, iterm, "images and location; the others transfer files, change profiles or are queries"},
+	{1337, iterm, "images, to a terminal that shows them, and location; the others transfer files, change profiles or are queries"},
 	{7501, sets, "status of a program"},
 }
 
 // passDCS are device control strings.
 var passDCS = [...]passRule{
-	{"q", nil, "sixel images"},
+	{"q", nil, "sixel images, to a terminal that shows them"},
 	{"$t", only(2), "tab stops, reset at detach"},
 }
 
 // passesAPC reports whether an application program command may pass: kitty
-// images, except queries.
+// images, except queries and those in files or memory: a terminal would read what the
+// program may not, or another machine's, and delete it.
 func passesAPC(body []byte) bool {
 	head, _, _ := bytes.Cut(body, []byte(";"))
-	return bytes.HasPrefix(head, []byte("G")) && !bytes.Contains(head, []byte("a=q"))
+	return bytes.HasPrefix(head, []byte("G")) && !bytes.Contains(head, []byte("a=q")) && picture.KittyDirect(body)
+}
+
+// imagesOf returns the protocol of images to which a control string belongs; 0 for none.
+func imagesOf(kind byte, body []byte) Images {
+	switch kind {
+	case '_':
+		return ImagesKitty
+	case 'P':
+		if _, ok := picture.SixelData(body); ok {
+			return ImagesSixel
+		}
+	case ']':
+		rest, _ := bytes.CutPrefix(body, []byte("1337;"))
+		name, _, _ := bytes.Cut(rest, []byte("="))
+		switch string(name) {
+		case "File", "MultipartFile", "FilePart", "FileEnd":
+			return ImagesITerm
+		}
+	}
+	return 0
 }
 
 // clearsTabs accepts TBC 0 and 3.

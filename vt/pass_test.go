@@ -73,6 +73,8 @@ func TestFilterRefuses(t *testing.T) {
 		"unknown CSI":               "\x1b[1=z",
 		"notices alive":             "\x1b]99;i=1:p=alive;\x1b\\",
 		"question of kitty images":  "\x1b_Ga=q,i=1,s=1,v=1;AAAA\x1b\\",
+		"file of kitty images":      "\x1b_Ga=T,t=f,f=100;L2V0Yy9wYXNzd2Q=\x1b\\",
+		"memory of kitty images":    "\x1b_Gt=s,s=1,v=1;L3g=\x1b\\",
 		"question by many colours":  "\x1b]4;1;rgb:00/00/00;2;?\a",
 		"more than a sequence":      "\x1b[" + strings.Repeat("1;", 20<<10) + "m",
 		"intermediates without end": "\x1b    G",
@@ -82,7 +84,7 @@ func TestFilterRefuses(t *testing.T) {
 			if in == wrapped && (len(s) > 50<<10 || !strings.HasPrefix(s, "\x1b")) {
 				continue // longer than a passthrough may be, or not a sequence
 			}
-			var f vt.HostFilter
+			f := vt.HostFilter{Images: allImages}
 			if got := string(f.Filter(nil, []byte("a"+in+"b"))); got != "ab" {
 				t.Errorf("%s: %.40q passes as %.60q", name, in, got)
 			}
@@ -108,7 +110,7 @@ func TestFilterParts(t *testing.T) {
 		"\x1bPq" + long + "\x1b[5i":                    "\x1bPq" + long + "\x18",
 		"\x1b]9;4;1;50\a\x1b]9;done\a\x1b]9;2;alert\a": "\x1b]9;4;1;50\a\x1b]9;done\a",
 	} {
-		var f vt.HostFilter
+		f := vt.HostFilter{Images: allImages}
 		if got := string(f.Filter(nil, []byte(in))); got != want {
 			t.Errorf("%.60q passes as %.80q, want %.80q", in, got, want)
 		}
@@ -167,5 +169,82 @@ func TestPaintTabs(t *testing.T) {
 	host.Write([]byte("\t"))
 	if got := host.Cursor().Col; got != 8 {
 		t.Errorf("after the reset a tab goes to column %d", got)
+	}
+}
+
+// TestFilterImages: a terminal gets the images that it shows. What it does not get makes its
+// screen stale, because the emulator has moved the cursor, and only then.
+func TestFilterImages(t *testing.T) {
+	long := strings.Repeat("A", 100<<10)
+	tooLong := strings.Repeat("A", 5<<20)
+	for _, c := range []struct {
+		in    string
+		kind  vt.Images
+		shown bool // it shows an image by itself
+	}{
+		{"\x1bPq~~\x1b\\", vt.ImagesSixel, true},
+		{"\x1bP0;1q" + long + "\x1b\\", vt.ImagesSixel, true},
+		{"\x1b_Ga=T,s=1,v=1;AAAA\x1b\\", vt.ImagesKitty, true},
+		{"\x1b_Ga=T,s=1,v=1;" + long + "\x1b\\", vt.ImagesKitty, true},
+		{"\x1b_Ga=t,i=1,s=1,v=1;AAAA\x1b\\", vt.ImagesKitty, false},
+		{"\x1b_Gm=0;" + long + "\x1b\\", vt.ImagesKitty, false},
+		{"\x1b]1337;File=inline=1:AAAA\a", vt.ImagesITerm, true},
+		{"\x1b]1337;File=inline=1:" + long + "\x1b\\", vt.ImagesITerm, true},
+		{"\x1b]1337;MultipartFile=inline=1\a", vt.ImagesITerm, true},
+		{"\x1b]1337;FilePart=AAAA\a", vt.ImagesITerm, false},
+		{"\x1b]1337;FileEnd\a", vt.ImagesITerm, false},
+	} {
+		for _, step := range []int{1, 7, len(c.in)} {
+			can, cannot := vt.HostFilter{Images: c.kind}, vt.HostFilter{Images: allImages &^ c.kind}
+			var with, without []byte
+			for rest := []byte("a" + c.in + "b"); len(rest) > 0; {
+				n := min(step, len(rest))
+				with, without = can.Filter(with, rest[:n]), cannot.Filter(without, rest[:n])
+				rest = rest[n:]
+			}
+			if string(with) != "a"+c.in+"b" || can.Stale() {
+				t.Errorf("%.40q by %d bytes: passes as %.60q", c.in, step, with)
+			}
+			if string(without) != "ab" || cannot.Stale() != c.shown {
+				t.Errorf("%.40q by %d bytes: passes as %.60q where it cannot be shown", c.in, step, without)
+			}
+		}
+	}
+	for _, in := range []string{"\x1bPq" + tooLong + "\x1b\\", "\x1b]1337;File=inline=1:" + tooLong + "\a"} {
+		f := vt.HostFilter{Images: allImages}
+		got := f.Filter(nil, []byte(in+"b"))
+		if len(got) > 4<<20+64 || string(got[len(got)-2:]) != "\x18b" || !f.Stale() {
+			t.Errorf("%.40q of %d bytes: passes as %d bytes that end with %q", in, len(in), len(got), got[len(got)-2:])
+		}
+	}
+}
+
+// TestFilterBegins: an image under way when a terminal is painted begins again after the
+// paint, if all of it is known, and is left out otherwise.
+func TestFilterBegins(t *testing.T) {
+	const begin, end = "\x1bPq", "AA\x1b\\b"
+	for n, whole := range map[int]bool{100 << 10: true, 2 << 20: false} {
+		term := mustNew(t, vt.Options{})
+		term.Write([]byte("text" + begin + strings.Repeat("A", n)))
+		f := vt.HostFilter{Images: allImages}
+		got := string(f.Filter(f.Begin(nil, term), []byte(end)))
+		if whole != (got == begin+strings.Repeat("A", n)+end) || f.Stale() != !whole || !strings.HasSuffix(got, "b") {
+			t.Errorf("%d bytes of an image: %d pass, and end with %q", n, len(got), got[len(got)-2:])
+		}
+	}
+}
+
+// TestUndoImages: images of kitty's protocol are taken off the screen.
+func TestUndoImages(t *testing.T) {
+	for size := 1; size < 8; size++ {
+		var u vt.Undo
+		for rest := "text\x1b_Ga=T,s=1,v=1;AAAA\x1b\\"; rest != ""; {
+			n := min(size, len(rest))
+			u.Note([]byte(rest[:n]))
+			rest = rest[n:]
+		}
+		if got := string(u.Append(nil)); !u.Images() || got != "\x1b_Ga=d,d=A,q=2\x1b\\" {
+			t.Errorf("by %d bytes: undone by %q", size, got)
+		}
 	}
 }

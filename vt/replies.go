@@ -1,6 +1,10 @@
 package vt
 
-import "strings"
+import (
+	"strings"
+
+	"gascity.dev/gc/vt/internal/picture"
+)
 
 // maxReplies bounds replies not yet taken, in bytes: a program that asks and
 // never reads gets no further replies.
@@ -40,8 +44,32 @@ func (t *Terminal) reply(s string) { t.endReply(append(t.beginReply(), s...)) }
 
 // replyDA1 identifies as a VT420 with 132 columns (1), selective erase (6),
 // national sets (9), horizontal scrolling (21), colour (22), rectangles (28)
-// and a writable clipboard (52) — DEC STD 070, xterm ctlseqs.
-func (t *Terminal) replyDA1() { t.reply("\x1b[?64;1;6;9;21;22;28;52c") }
+// and a writable clipboard (52) — DEC STD 070, xterm ctlseqs. A host terminal that shows
+// sixel images adds 4.
+func (t *Terminal) replyDA1() {
+	if t.hostShows(ImagesSixel) {
+		t.reply("\x1b[?64;1;4;6;9;21;22;28;52c")
+		return
+	}
+	t.reply("\x1b[?64;1;6;9;21;22;28;52c")
+}
+
+// replyKitty answers kitty's query for images if the host terminal shows them.
+func (t *Terminal) replyKitty(body []byte) {
+	q, ok := picture.KittyQuery(body)
+	if !ok || !t.hostShows(ImagesKitty) {
+		return
+	}
+	switch {
+	case q.Direct && !q.NoOK:
+		t.reply("\x1b_Gi=" + q.ID + ";OK\x1b\\")
+	case !q.Direct && !q.NoError: // files and memory are perhaps another machine's
+		t.reply("\x1b_Gi=" + q.ID + ";EINVAL:only t=d\x1b\\")
+	}
+}
+
+// hostShows reports whether the host terminal shows these images.
+func (t *Terminal) hostShows(kind Images) bool { return t.host != nil && t.host.Images&kind != 0 }
 
 // replyDA2 replies to DA2. Programs read the second number as xterm's patch
 // level and choose mouse encodings by it; 380 has all those supported here.

@@ -153,6 +153,8 @@ func (t *Terminal) endString(whole bool) {
 		t.osc(s.buf)
 	case s.kind == 'P':
 		t.dcs(s.buf)
+	case s.kind == '_':
+		t.replyKitty(s.buf)
 	}
 	if cap(s.buf) > 4096 {
 		s.buf = nil
@@ -163,24 +165,7 @@ func (t *Terminal) endString(whole bool) {
 // terminals do that can show it: only attached terminals get the image itself. It reports
 // whether the string shows one.
 func (t *Terminal) image(s *str) bool {
-	var p picture.Picture
-	ok := false
-	switch s.kind {
-	case '_':
-		p, ok = picture.Kitty(s.buf)
-	case ']':
-		if rest, is := bytes.CutPrefix(s.buf, []byte("1337;")); is {
-			p, ok = picture.ITerm(rest)
-		}
-	case 'P':
-		i := 0
-		for i < len(s.buf) && (s.buf[i] >= '0' && s.buf[i] <= '9' || s.buf[i] == ';') {
-			i++
-		}
-		if ok = i < len(s.buf) && s.buf[i] == 'q'; ok {
-			p = picture.Sixel(s.buf[i+1:])
-		}
-	}
+	p, ok := picture.Of(s.kind, s.buf)
 	if ok {
 		t.placeholder(p)
 	}

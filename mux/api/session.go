@@ -423,13 +423,23 @@ type AttachRequest struct {
 	// Client is a number of 64 bits, in hexadecimal, that the client chose. Under it the server
 	// counts input across connections.
 	Client string
+
+	// Images are those that the client's terminal shows, as far as it knows: see AttachControl.
+	Images []string
 }
+
+// Images that a terminal shows.
+const (
+	ImagesKitty = "kitty" // kitty's graphics protocol
+	ImagesSixel = "sixel"
+	ImagesITerm = "iterm2" // iTerm2's inline images
+)
 
 // AttachControl is a control message of an attach connection: a WebSocket text
 // message. Binary messages are terminal bytes.
 //
 // From the client: "resize"; "terminal" (the colours and cell size of its terminal,
-// for programs that ask); "look" (these changed: the server sends the same at a point
+// for programs that ask, and the images it shows: others are not sent to it); "look" (these changed: the server sends the same at a point
 // of its output where questions can be written); "detach", before it closes.
 //
 // From the server: "paint" (the next binary message repaints a terminal of Cols and
@@ -448,6 +458,8 @@ type AttachControl struct {
 	Background string `json:"background,omitempty"`
 	CellWidth  int    `json:"cellWidth,omitempty"` // pixels
 	CellHeight int    `json:"cellHeight,omitempty"`
+
+	Images []string `json:"images,omitempty"` // that the terminal shows
 
 	Typed uint64 `json:"typed,omitempty"`
 

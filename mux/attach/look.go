@@ -42,6 +42,7 @@ type hostLook struct {
 	ever       bool      // an answer came, ever
 	foreground string    // as OSC 10 has it
 	background string
+	pictures   pictures
 	notices    []byte // to be written with the next questions
 }
 
@@ -81,7 +82,7 @@ func (l *hostLook) begin(t *hostTerminal) {
 		t.mu.Lock()
 		t.written = true
 		t.mu.Unlock()
-		begin := vt.AppendModes([]byte(t.before.question()))
+		begin := vt.AppendModes([]byte(t.before.question() + l.pictures.question()))
 		_, _ = t.w.Write(begin) // the first paint reports a terminal that is gone
 	}
 	l.ask(t)
@@ -94,6 +95,9 @@ func (l *hostLook) take(reply []byte) bool {
 	l.ever = true
 	if bytes.HasPrefix(reply, []byte("\x1b[?")) && bytes.HasSuffix(reply, []byte("c")) {
 		l.answered = true
+		return l.pictures.attributes(reply)
+	}
+	if l.pictures.take(reply) {
 		return false
 	}
 	text := strings.TrimRight(string(reply), "\x1b\\\a")
@@ -122,6 +126,13 @@ func (l *hostLook) open() (until time.Time, sure, open bool) {
 	return until, l.ever, !l.asked.IsZero() && !l.answered && time.Now().Before(until)
 }
 
+// again notes that DA1 was asked again.
+func (l *hostLook) again() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked, l.answered = time.Now(), false
+}
+
 // heard notes an answer to another question.
 func (l *hostLook) heard() {
 	l.mu.Lock()
@@ -133,9 +144,16 @@ func (l *hostLook) heard() {
 func (l *hostLook) control(t *hostTerminal) (api.AttachControl, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m := api.AttachControl{Type: "terminal", Foreground: l.foreground, Background: l.background}
+	m := api.AttachControl{Type: "terminal", Foreground: l.foreground, Background: l.background, Images: l.pictures.shown}
 	m.CellWidth, m.CellHeight = t.cell()
-	return m, m.Foreground != "" || m.Background != "" || m.CellWidth > 0
+	return m, m.Foreground != "" || m.Background != "" || m.CellWidth > 0 || len(m.Images) > 0
+}
+
+// images returns the images that the terminal shows, as far as it has answered.
+func (l *hostLook) images() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pictures.shown
 }
 
 // cell returns the size of a cell in pixels; zero if unknown.
@@ -173,6 +191,9 @@ func (a *attachment) answer(reply []byte) {
 // meanwhile at a terminal that never answered, it waits no longer.
 func (a *attachment) swallow(in inputSource) {
 	replies := replyFilter{note: a.answer}
+	if a.screen.endImages() {
+		a.look.again() // its answer follows those to the images
+	}
 	for {
 		until, sure, open := a.look.open()
 		if !open {

@@ -13,7 +13,7 @@ import (
 // shell, and would reach the program as keys.
 //
 // Dropped: DA, DSR and cursor position reports, DECRPM, window reports, kitty's
-// answer about its flags, every OSC and DCS string. Kept, because a program
+// answer about its flags and to our query, every OSC and DCS string. Kept, because a program
 // asked the person's terminal for them: answers about kitty graphics (APC G) and
 // XTSMGRAPHICS (CSI ? … S), mouse, focus. Inside a bracketed paste everything is
 // kept.
@@ -58,7 +58,7 @@ func (f *replyFilter) take(tok keys.Token) {
 func isReply(tok keys.Token) bool {
 	switch tok.Kind {
 	case keys.TokenString:
-		return !bytes.HasPrefix(tok.Data, []byte("\x1b_"))
+		return !bytes.HasPrefix(tok.Data, []byte("\x1b_")) || bytes.HasPrefix(tok.Data, []byte(pictureReply+";"))
 	case keys.TokenBroken:
 		return len(tok.Data) > 2 && (tok.Data[1] == ']' || tok.Data[1] == 'P')
 	case keys.TokenCSI:

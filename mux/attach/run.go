@@ -144,6 +144,7 @@ func (a *attachment) reconnect(lost error) (*client.AttachConn, ending) {
 			a.viewer.shown = progress{}
 		}
 		cols, rows := a.screen.size()
+		a.session.images = a.look.images()
 		conn, err := a.session.dial(ctx, cols, rows, a.o, &a.viewer.shown, nil)
 		switch {
 		case err == nil:

@@ -13,8 +13,9 @@ import (
 type session struct {
 	client *client.Client
 	name   string
-	me     string // the client's number, under which the server counts its input
-	id     string // once known: a later session of the same name is another one
+	me     string   // the client's number, under which the server counts its input
+	id     string   // once known: a later session of the same name is another one
+	images []string // that the terminal shows, as far as known
 }
 
 // dial opens a connection. at is the terminal's progress on the lost connection
@@ -31,7 +32,7 @@ func (s *session) dial(ctx context.Context, cols, rows int, o Options, at *progr
 	if s.me == "" && !o.ReadOnly {
 		s.me = newClientID()
 	}
-	r.Client = s.me
+	r.Client, r.Images = s.me, s.images
 	if at != nil {
 		r.Back, r.Scrollback, r.Alone = true, false, false // already done
 		r.Resume = at.known && at.size == api.Size{Cols: cols, Rows: rows}

@@ -200,6 +200,36 @@ func (t *hostTerminal) write(p []byte) error {
 	return err
 }
 
+// clearImages takes the images of kitty's protocol off the terminal: a paint follows, which
+// would leave them over its text.
+func (t *hostTerminal) clearImages() {
+	t.out.Lock()
+	defer t.out.Unlock()
+	t.mu.Lock()
+	p := t.undo.AppendImages(nil)
+	t.mu.Unlock()
+	if len(p) > 0 {
+		_, _ = t.w.Write(p) // the paint reports a terminal that is gone
+	}
+}
+
+// endImages asks DA1 if the terminal may still answer to images of kitty's protocol. It is
+// called after the context of open has ended.
+func (t *hostTerminal) endImages() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.opened || !t.undo.Images() || !t.answers() {
+		return false
+	}
+	t.stop()
+	t.stop = func() {}
+	if t.deadline != nil {
+		_ = t.deadline.SetWriteDeadline(time.Now().Add(restoreTimeout))
+	}
+	_, err := t.w.Write(append(t.undo.AppendImages(nil), "\x1b[c"...))
+	return err == nil
+}
+
 // answers reports whether the terminal may be asked.
 func (t *hostTerminal) answers() bool { return t.in != nil && t.outTTY != nil }
 

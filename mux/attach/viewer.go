@@ -71,6 +71,7 @@ func (v *viewer) carryOut(m api.AttachControl) {
 	case "look":
 		v.look.ask(v.screen)
 	case "paint":
+		v.screen.clearImages()
 		if v.screen.uncover() {
 			v.link.takeStale()
 		}

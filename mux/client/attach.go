@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -80,6 +81,9 @@ func (c *Client) AttachWhile(ctx context.Context, r api.AttachRequest, meanwhile
 	}
 	if r.Client != "" {
 		q.Set("client", r.Client)
+	}
+	if len(r.Images) > 0 {
+		q.Set("images", strings.Join(r.Images, ","))
 	}
 	if r.Resume {
 		q.Set("offset", strconv.FormatUint(r.Offset, 10))

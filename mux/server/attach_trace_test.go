@@ -58,6 +58,8 @@ var lastingSettings = []string{
 	"\x1b]4;%d;#123456\a", "\x1b]10;#ff0000\a", "\x1b]11;#00ff00\a", "\x1b]12;#0000ff\a", "\x1b]17;#0000ff\a", "\x1b]19;#0000ff\a",
 	"\x1b]22;wait\a", "\x1b]9;4;1;%d\a", "\x1b]8;;http://a/\x1b\\link", "\x1b[!p", "\x1bc", "\x1b7", "\x1b8", "\x1b[?5h", "\x1b[?2026h",
 	"\x1b[?1;66;67;1004;1006s\x1b[?1;66;67;1004;1006r", "\x1b[%dj", "\x1b[g", "\x1b[?5W", "\x1b[1#{", "text \r\n", "漢字", "e\u0301",
+	"\x1bPq\"1;1;30;40#0;2;0;0;0~~-~~\x1b\\", "\x1b_Ga=T,f=24,i=7,s=20,v=40;AAAA\x1b\\", "\x1b_Gi=3,a=q,s=1,v=1;AAAA\x1b\\",
+	"\x1b]1337;File=inline=1;width=3;height=2:AAAA\a",
 }
 
 // randomOutput is a program's random output.

@@ -8,6 +8,7 @@ import (
 
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/journal"
+	"gascity.dev/gc/vt"
 	"github.com/coder/websocket"
 )
 
@@ -16,7 +17,8 @@ import (
 type Clients struct {
 	s         Session
 	list      []*client
-	sizeOwner *client // whose size is in force; nil: the configured size is
+	sizeOwner *client         // whose size is in force; nil: the configured size is
+	host      vt.HostTerminal // of the last size owner
 	draft     draft
 	typists   map[uint64]*journal.Typist // by the client's number
 }
@@ -99,10 +101,20 @@ func (cs *Clients) applySize() error {
 		return nil
 	}
 	if cs.sizeOwner != nil {
-		s.SetHost(cs.sizeOwner.terminal.host)
+		cs.setHost(cs.sizeOwner.terminal.host)
 		return s.Resize(cs.sizeOwner.terminal.cols, cs.sizeOwner.terminal.rows)
 	}
+	if cs.host.Images != 0 { // nobody is attached who could see them
+		cs.host.Images = 0
+		s.SetHost(cs.host)
+	}
 	return s.Resize(s.Configured())
+}
+
+// setHost sets the terminal whose properties programs get. The lock is held.
+func (cs *Clients) setHost(o vt.HostTerminal) {
+	cs.host = o
+	cs.s.SetHost(o)
 }
 
 // join adds a client. It is painted unless it continues where it left off.

@@ -32,6 +32,7 @@ func (cs *Clients) Serve(w http.ResponseWriter, r *http.Request, peer int, nesti
 	}
 	c := newClient(cs, cols, rows)
 	c.readOnly, c.alone = flag(r, "readonly"), flag(r, "alone")
+	c.terminal.host.Images = imagesNamed(strings.Split(q.Get("images"), ","))
 	c.out.scrollback, c.out.back = flag(r, "scrollback"), placeOf(r)
 	inside := nesting.around(throughOf(r, peer))
 	if err := nesting.enter(c, inside); err != nil {

@@ -73,9 +73,9 @@ func (o *output) paint() message {
 	m.data = term.AppendPaint(nil, opts)
 	o.scrollback, o.painted, o.paintedRaw, o.modes, o.lastings = false, true, raw, modes, term.Lastings()
 	o.repaint, o.dirty, o.backlog, o.sent = false, false, nil, shown
-	o.filter = vt.HostFilter{}
+	o.filter = vt.HostFilter{Images: t.host.Images}
 	if raw {
-		m.data = o.filter.Filter(m.data, term.Pending())
+		m.data = o.filter.Begin(m.data, term)
 	}
 	if first && t.mark != "" {
 		m.data = append([]byte(vt.Marker(t.mark)), m.data...)
@@ -87,7 +87,7 @@ func (o *output) paint() message {
 // the session's output ("paint", "offset"), and it received skip bytes after that.
 //
 // A client receives the output without queries, and their removal depends only on the
-// output. So a new server makes the same bytes again from a place where the state is
+// output and on the images that the terminal shows. So a new server makes the same bytes again from a place where the state is
 // known, the beginning of the journal's segment, and leaves out what the client has.
 type place struct {
 	offset uint64 // in the session's output
@@ -104,9 +104,12 @@ func (o *output) resume(at place) bool {
 	if at.offset < base || at.offset > s.Rendered() {
 		return false
 	}
-	var f vt.HostFilter
+	f := vt.HostFilter{Images: o.c.terminal.host.Images}
 	before := f.Filter(nil, pending)
 	before = f.Filter(before[:0], held[:at.offset-base])
+	if f.Long() {
+		return false // where it is cut off depends on where it began
+	}
 	f.Stale()
 	missing := f.Filter(before[:0], held[at.offset-base:])
 	if f.Stale() {

@@ -15,7 +15,7 @@ const maxCell = 1000
 type terminal struct {
 	c          *client
 	cols, rows int
-	host       vt.HostTerminal // its colours and cell size
+	host       vt.HostTerminal // its colours, cell size, and the images it shows
 	ask        bool            // the client must ask its terminal for these again
 	mark       string          // put on the terminal with the first paint; empty: not needed
 }
@@ -33,13 +33,32 @@ func (t *terminal) describe(m api.AttachControl) {
 	if v, ok := vt.ParseColor(m.Background); ok {
 		o.Background = &v
 	}
+	o.Images = imagesNamed(m.Images)
 	s := t.c.s
 	s.Lock()
 	defer s.Unlock()
+	if t.host.Images != o.Images && t.c.out.painted {
+		t.c.out.resync() // from one offset on all output passes by the same rule
+	}
 	t.host = o
 	if t.c.all.owns(t.c) {
-		s.SetHost(o)
+		t.c.all.setHost(o)
 	}
+}
+
+// imagesNamed returns the images that a client names; unknown names are ignored.
+func imagesNamed(names []string) (set vt.Images) {
+	for _, name := range names {
+		switch name {
+		case api.ImagesKitty:
+			set |= vt.ImagesKitty
+		case api.ImagesSixel:
+			set |= vt.ImagesSixel
+		case api.ImagesITerm:
+			set |= vt.ImagesITerm
+		}
+	}
+	return set
 }
 
 // answersImages reports whether a token answers a question about images (kitty's protocol

@@ -25,31 +25,49 @@ type Picture struct {
 // Head is how many bytes of a sequence are enough: the sizes come first.
 const Head = 4096
 
+// Of reads a control string, of which kind is the final byte of the introducer. ok is false
+// for one that shows no image.
+func Of(kind byte, body []byte) (p Picture, ok bool) {
+	switch kind {
+	case '_':
+		return Kitty(body)
+	case ']':
+		if rest, is := bytes.CutPrefix(body, []byte("1337;")); is {
+			return ITerm(rest)
+		}
+	case 'P':
+		if data, is := SixelData(body); is {
+			return Sixel(data), true
+		}
+	}
+	return p, false
+}
+
+// SixelData returns what follows the parameters of a device control string with a sixel
+// image; ok is false for another one.
+func SixelData(body []byte) (data []byte, ok bool) {
+	rest := bytes.TrimLeft(body, "0123456789;")
+	return bytes.CutPrefix(rest, []byte("q"))
+}
+
 // Kitty reads an application program command. ok is false for one that shows no image:
 // later chunks, transmissions, queries, deletions, and images placed by characters.
 func Kitty(body []byte) (p Picture, ok bool) {
-	control, data, _ := bytes.Cut(body, []byte(";"))
-	control, ok = bytes.CutPrefix(control, []byte("G"))
-	if !ok {
+	fields, data, ok := kittyFields(body)
+	if action := fields["a"]; !ok || action != "T" && action != "p" {
 		return p, false
 	}
-	n, action, format := map[string]int{}, "t", 32
-	for field := range bytes.SplitSeq(control, []byte(",")) {
-		key, value, _ := bytes.Cut(field, []byte("="))
-		if string(key) == "a" {
-			action = string(value)
-		} else if v, err := strconv.Atoi(string(value)); err == nil && v >= 0 {
-			n[string(key)] = v
+	n := map[string]int{}
+	for key, value := range fields {
+		if v, err := strconv.Atoi(value); err == nil && v >= 0 {
+			n[key] = v
 		}
 	}
-	if action != "T" && action != "p" || n["U"] == 1 {
+	if n["U"] == 1 {
 		return p, false
 	}
-	if f, ok := n["f"]; ok {
-		format = f
-	}
 	w, h := n["s"], n["v"]
-	if format == 100 && n["w"] == 0 {
+	if n["f"] == 100 && n["w"] == 0 {
 		w, h = pngSize(data)
 	}
 	if n["w"] > 0 && n["h"] > 0 {
@@ -64,6 +82,49 @@ func Kitty(body []byte) (p Picture, ok bool) {
 	}
 	p.Stay = n["C"] == 1
 	return p, true
+}
+
+// kittyFields returns the fields of a command of kitty's protocol, and its data.
+func kittyFields(body []byte) (fields map[string]string, data []byte, ok bool) {
+	control, data, _ := bytes.Cut(body, []byte(";"))
+	control, ok = bytes.CutPrefix(control, []byte("G"))
+	if !ok {
+		return nil, nil, false
+	}
+	fields = map[string]string{}
+	for field := range bytes.SplitSeq(control, []byte(",")) {
+		key, value, _ := bytes.Cut(field, []byte("="))
+		fields[string(key)] = string(value)
+	}
+	return fields, data, true
+}
+
+// Query asks, in kitty's protocol, whether images can be shown.
+type Query struct {
+	ID            string // a number, for the answer
+	Direct        bool   // by data within the sequence, not by a file or shared memory
+	NoOK, NoError bool   // answers that are not wanted
+}
+
+// KittyQuery reads an application program command. ok is false for one that is no query or
+// wants no answer.
+func KittyQuery(body []byte) (q Query, ok bool) {
+	fields, _, ok := kittyFields(body)
+	id, err := strconv.ParseUint(fields["i"], 10, 32)
+	if !ok || fields["a"] != "q" || err != nil || id == 0 {
+		return q, false
+	}
+	return Query{
+		ID: strconv.FormatUint(id, 10), Direct: KittyDirect(body),
+		NoOK: fields["q"] == "1" || fields["q"] == "2", NoError: fields["q"] == "2",
+	}, true
+}
+
+// KittyDirect reports whether a command of kitty's protocol names no file and no shared
+// memory.
+func KittyDirect(body []byte) bool {
+	fields, _, ok := kittyFields(body)
+	return ok && (fields["t"] == "" || fields["t"] == "d")
 }
 
 // Sixel reads the data of a sixel image, which may be cut off at its end: the raster

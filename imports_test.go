@@ -72,7 +72,7 @@ var arrows = map[string][]string{
 	"mux/attach":             {"mux/api", "mux/client", "mux/keys", "vt", "internal/clock", "internal/nearest", "mux/attach/copymode", "mux/attach/menu"},
 	"mux/attach/copymode":    {"internal/nearest", "mux/keys", "vt"},
 	"mux/attach/menu":        {"mux/keys", "vt"},
-	"mux/client":             {"mux/api", "internal/sockpath", "mux/many", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process", "internal/clock"},
+	"mux/client":             {"internal/screens", "internal/screens/wire", "mux/api", "internal/sockpath", "mux/many", "mux/keeper", "mux/internal/statedir", "mux/internal/sys", "mux/internal/transport", "internal/alive", "internal/proctree", "internal/process", "internal/clock"},
 	"mux/many":               {},
 	"mux/journal":            {"mux/api", "vt", "mux/internal/sys"},
 	"mux/internal/owned":     {"mux/api"},
@@ -105,7 +105,7 @@ var arrows = map[string][]string{
 	"mux/exec":         {"mux/api", "internal/process", "internal/delivery", "store", "vt", "internal/clock"},
 	"mux/server": {
 		"mux/exec", "mux/keeper", "mux/journal", "mux/internal/sys", "mux/internal/attached", "mux/internal/endpoint", "mux/internal/fifo", "mux/internal/limits", "mux/internal/loop", "mux/internal/muxdb", "mux/internal/nudge", "mux/internal/outbox", "mux/internal/program", "mux/internal/queue", "mux/internal/owned", "mux/internal/stuck", "mux/internal/cities", "mux/internal/told", "mux/internal/wait", "mux/internal/statedir", "internal/trim", "mux/internal/transport", "mux/api", "mux/keys", "vt", "store", "internal/proctree", "internal/event", "internal/rule",
-		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive",
+		"internal/status", "internal/process", "internal/delivery", "internal/clock", "internal/alive", "internal/screens", "internal/screens/wire",
 		"internal/acp/control",
 	},
 
@@ -227,11 +227,12 @@ var arrows = map[string][]string{
 	"internal/web/assets":            {},
 	"internal/web/metrics":           {"internal/fleet"},
 	"internal/screens":               {"vt"},
+	"internal/screens/wire":          {"internal/screens"},
 	"internal/fleet":                 {"internal/screens", "vt"},
 	"internal/fleet/ofmux":           {"internal/clock", "internal/fleet", "internal/screens", "internal/status", "mux/api", "mux/client", "vt"},
 	"internal/fleet/ofcity":          {"internal/clock", "internal/controller/api", "internal/fleet", "internal/screens", "internal/session", "runtime"},
 	"internal/fleet/fleetfake":       {"internal/fleet", "internal/screens"},
-	"internal/fleet/wire":            {"internal/clock", "internal/fleet", "internal/screens"},
+	"internal/fleet/wire":            {"internal/clock", "internal/fleet", "internal/screens", "internal/screens/wire"},
 	"internal/fleet/ofprovider":      {"internal/clock", "internal/fleet", "internal/fleet/ofmux", "internal/screens", "mux/client", "runtime", "vt"},
 	"cmd/gc/internal/cityfleet":      {"internal/fleet/ofcity", "internal/fleet/ofmux", "internal/fleet/ofprovider", "internal/fleet/wire", "mux/api", "mux/client", "runtime"},
 	"internal/tui":                   {"internal/fleet", "internal/screens", "internal/tui/internal/cells", "internal/tui/internal/terminal", "vt"},
@@ -338,7 +339,7 @@ func TestImportsFollowTheArrows(t *testing.T) {
 }
 
 // ends are modules that both ends of a connection import; those to pods end in the cluster.
-var ends = map[string][]string{"github.com/coder/websocket": {"internal/fleet/wire", "internal/web", "mux/client", "mux/internal/attached", "runtime/k8s"}}
+var ends = map[string][]string{"github.com/coder/websocket": {"internal/fleet/wire", "internal/screens/wire", "internal/web", "mux/client", "mux/internal/attached", "runtime/k8s"}}
 
 // families each count as one package, with what is internal to them.
 var families = []string{"cmd/gc", "runtime/k8s", "internal/tui"}

@@ -54,8 +54,8 @@ func (c *liveCity) follows() *follower {
 	return f
 }
 
-// looks shows the screens of agents until the connection breaks or the test ends.
-func (f *follower) looks(agents ...string) {
+// looks shows the screens of agents until the connection breaks, leave is called or the test ends.
+func (f *follower) looks(agents ...string) (leave func()) {
 	f.t.Helper()
 	v, err := f.Screens(f.t.Context())
 	if err != nil {
@@ -69,7 +69,8 @@ func (f *follower) looks(agents ...string) {
 		f.t.Fatal(err)
 	}
 	var reader sync.WaitGroup
-	f.t.Cleanup(func() { v.Close(); reader.Wait() })
+	leave = func() { v.Close(); reader.Wait() }
+	f.t.Cleanup(leave)
 	reader.Go(func() {
 		for {
 			u, err := v.Next()
@@ -81,6 +82,7 @@ func (f *follower) looks(agents ...string) {
 			f.mu.Unlock()
 		}
 	})
+	return leave
 }
 
 // sees waits until the city is as wanted.

@@ -186,7 +186,7 @@ func (c *Client) watch(ctx context.Context, method, path string) (watched contex
 
 // isQuick reports whether the server replies to a request at once.
 func isQuick(method, path string) bool {
-	return method == "GET" && !strings.Contains(path, "wait=") && !strings.HasPrefix(path, "/v1/events") && !strings.HasPrefix(path, "/v1/city/") && !strings.Contains(path, "/recording") && !strings.HasSuffix(path, "/control")
+	return method == "GET" && !strings.Contains(path, "wait=") && path != screensPath && !strings.HasPrefix(path, "/v1/events") && !strings.HasPrefix(path, "/v1/city/") && !strings.Contains(path, "/recording") && !strings.HasSuffix(path, "/control")
 }
 
 // askStatus requests the status, which needs no waiting, on a connection of its own.

@@ -92,3 +92,17 @@ func TestPeekAgainOfAnOlderServer(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// TestScreensOfAnOlderServer, which does not have the route.
+func TestScreensOfAnOlderServer(t *testing.T) {
+	c := cannedServer(t, "HTTP/1.1 404 Not Found\r\nContent-Length: 19\r\n\r\n404 page not found\n", replyOf(403, `{"code":"foreign","message":"not yours"}`))
+	if _, err := c.Screens(t.Context()); !errors.Is(err, api.ErrVersion) {
+		t.Errorf("an older server: %v", err)
+	}
+	if _, err := c.Screens(t.Context()); !errors.Is(err, api.ErrForeign) {
+		t.Errorf("a refusal: %v", err)
+	}
+	if _, err := c.Screens(t.Context()); !errors.Is(err, api.ErrUnreachable) {
+		t.Errorf("hung up: %v", err)
+	}
+}

@@ -30,7 +30,7 @@ type apiServer struct {
 // features name what this server can do beyond the first version of /v1.
 var features = []string{
 	"pty", "attach", "nudge", "wait", "peek-many", "events", "upgrade", "queue", "recording", "exec", "activity",
-	"resume", "rename", "control", "outbox", "city-requests", "report",
+	"resume", "rename", "control", "outbox", "city-requests", "report", "screens",
 }
 
 // handler is the API. Every reply is JSON; an error is {"code","message"}.
@@ -61,6 +61,7 @@ func (a *apiServer) routes(handle func(string, endpoint.Handler)) {
 	handle("POST /v1/alive", a.handleAliveMany)
 	handle("POST /v1/report", a.handleReport)
 	handle("GET /v1/events", a.handleEvents)
+	handle("GET /v1/screens", a.handleScreens)
 	handle("POST /v1/queue", a.handleEnqueue)
 	handle("GET /v1/queue", a.handleQueue)
 	handle("GET /v1/queue/{id}", a.handleQueueItem)

@@ -14,6 +14,7 @@ import (
 	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/event"
 	"gascity.dev/gc/internal/rule"
+	"gascity.dev/gc/internal/screens"
 	"gascity.dev/gc/internal/trim"
 	"gascity.dev/gc/mux/api"
 	"gascity.dev/gc/mux/exec"
@@ -55,6 +56,7 @@ type server struct {
 	cities   *cities.Relay
 	commands *exec.Commands
 	nesting  *attached.Nesting
+	screens  *screens.Hub
 
 	compactor compactor
 	counts    counts
@@ -102,6 +104,7 @@ func newServer(set settings) *server {
 	srv.sessions.created.L = &srv.mu
 	srv.nesting = attached.NewNesting(srv.sessions.aroundAny)
 	srv.outbox, srv.cities = outbox.New(srv.lifetime.done), cities.New(srv.lifetime.done)
+	srv.screens = screens.NewHub(live{&srv.sessions})
 	srv.reaper = reaper{srv: srv, ended: make(chan *session, 1024)}
 	srv.api.srv = srv
 	srv.endpoint = endpoint.New(set.paths.Socket, srv.keeper.current, srv.api.handler())

@@ -29,6 +29,7 @@ func (srv *server) close() {
 		}
 	}()
 	srv.events.log.Close()
+	srv.screens.Close()
 	srv.compactor.close()
 	srv.endpoint.Close(ctx)
 	finished := make(chan struct{})

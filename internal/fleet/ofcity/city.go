@@ -24,22 +24,32 @@ type City struct {
 	dir      string
 	sessions fleet.Fleet
 
-	mu     sync.Mutex // guards all below
-	client *api.Client
-	agents map[string]string // agent to session, as the newest status said
+	work sync.WaitGroup // of viewers
+
+	mu      sync.Mutex // guards all below
+	closed  bool
+	client  *api.Client
+	places  map[string]place // of agents, as the newest status said; nil before the first
+	viewers map[*viewer]bool
 }
 
 var _ fleet.Fleet = (*City)(nil)
 
 // Open returns the fleet of the city in dir. sessions is that of the multiplexer which
 // hosts its agents; Close closes it.
-func Open(dir string, sessions fleet.Fleet) *City { return &City{dir: dir, sessions: sessions} }
+func Open(dir string, sessions fleet.Fleet) *City {
+	return &City{dir: dir, sessions: sessions, viewers: map[*viewer]bool{}}
+}
 
 // Close implements [fleet.Fleet].
 func (c *City) Close() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.closed = true
+	c.mu.Unlock()
 	err := c.sessions.Close()
+	c.work.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.client != nil {
 		err = errors.Join(err, c.client.Close())
 	}
@@ -178,10 +188,10 @@ func (c *City) followLines(ctx context.Context, changed chan<- struct{}) {
 // session returns the session of an agent.
 func (c *City) session(ctx context.Context, id string) (string, error) {
 	c.mu.Lock()
-	name, known := c.agents[id]
+	at, known := c.places[id]
 	c.mu.Unlock()
 	if known {
-		return name, nil
+		return at.session, nil
 	}
 	client, err := c.controller()
 	if err != nil {
@@ -192,8 +202,8 @@ func (c *City) session(ctx context.Context, id string) (string, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if name, known = c.agents[id]; known {
-		return name, nil
+	if at, known = c.places[id]; known {
+		return at.session, nil
 	}
 	return "", fleet.ErrNotFound
 }
@@ -202,8 +212,8 @@ func (c *City) session(ctx context.Context, id string) (string, error) {
 func (c *City) agent(session string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for agent, name := range c.agents {
-		if name == session {
+	for agent, at := range c.places {
+		if at.session == session {
 			return agent
 		}
 	}

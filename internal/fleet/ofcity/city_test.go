@@ -213,6 +213,30 @@ func TestScreensHaveTheNamesOfAgents(t *testing.T) {
 	}
 }
 
+// TestScreensFollowAgents: a viewer that looks at an agent sees the session that the agent has now.
+func TestScreensFollowAgents(t *testing.T) {
+	ctl, sessions, c := city(t)
+	sessions.Show("gc-town-coder", screens.Screen{State: screens.Running, Revision: 5})
+	sessions.Show("another", screens.Screen{State: screens.Running, Revision: 6})
+	until := watch(t, c)
+	until(func(s fleet.Snapshot) bool { return s.Lost == "" })
+	v, err := c.Screens(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if err := v.Look([]screens.Look{{ID: "rig/coder"}}); err != nil {
+		t.Fatal(err)
+	}
+	if u, err := v.Next(); err != nil || u.Revision != 5 {
+		t.Fatalf("%+v, %v", u, err)
+	}
+	ctl.happen(func(st *api.Status) { st.Agents[0].Session = "another" })
+	if u, err := v.Next(); err != nil || u.ID != "rig/coder" || u.Revision != 6 {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
 func TestEventsGoOn(t *testing.T) {
 	ctl, _, c := city(t)
 	ctl.happen(func(*api.Status) {})

@@ -42,20 +42,16 @@ func (c *City) snapshot(ctx context.Context, client *api.Client) (fleet.Snapshot
 			}
 		}
 	}
-	agents := make(map[string]string, len(st.Agents))
 	for i := range st.Agents {
 		a := agentOf(&st.Agents[i], st.Rigs)
 		a.Queued = queued[a.ID]
 		s.Agents = append(s.Agents, a)
-		agents[a.ID] = a.Session
 	}
 	c.addShown(ctx, s.Agents)
 	for i := range attention {
 		s.Attention = append(s.Attention, needOf(&attention[i]))
 	}
-	c.mu.Lock()
-	c.agents = agents
-	c.mu.Unlock()
+	c.settle(s.Agents)
 	return s, st.Seq, nil
 }
 

@@ -20,7 +20,9 @@ import (
 type Mux struct {
 	name, host string
 	dial       func(context.Context) (*client.Client, error)
-	hub        *screens.Hub
+	hub        *screens.Hub // for servers that have no live screens
+	life       context.Context
+	end        context.CancelFunc
 	borrowed   bool // the connections are another's: they are not closed
 
 	lines lines
@@ -35,6 +37,7 @@ var _ fleet.Fleet = (*Mux)(nil)
 // asked something, and again after a loss. name is for people; host is "" for this machine.
 func Open(name, host string, dial func(context.Context) (*client.Client, error)) *Mux {
 	m := &Mux{name: name, host: host, dial: dial}
+	m.life, m.end = context.WithCancel(context.Background())
 	m.hub = screens.NewHub(source{m})
 	return m
 }
@@ -51,6 +54,7 @@ func (m *Mux) Source() screens.Source { return source{m} }
 
 // Close implements [fleet.Fleet].
 func (m *Mux) Close() error {
+	m.end()
 	m.hub.Close()
 	m.mu.Lock()
 	defer m.mu.Unlock()

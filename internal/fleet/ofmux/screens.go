@@ -9,10 +9,8 @@ import (
 	"gascity.dev/gc/mux/client"
 )
 
-// Screens implements [fleet.Fleet].
-func (m *Mux) Screens(context.Context) (screens.Viewer, error) { return m.hub.View(), nil }
-
-// source has the screens of the sessions: the server says when one changes.
+// source has the screens of the sessions, one by one, as servers without live screens serve them:
+// the server says when one changes.
 type source struct{ m *Mux }
 
 func (s source) Next(ctx context.Context, id string, after screens.Mark, _ float64) (*screens.Screen, error) {

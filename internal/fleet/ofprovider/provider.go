@@ -97,9 +97,6 @@ func wrong(err error) error {
 	return err
 }
 
-// Screens implements [fleet.Fleet].
-func (s *Sessions) Screens(context.Context) (screens.Viewer, error) { return s.hub.View(), nil }
-
 // Load implements [fleet.Fleet].
 func (s *Sessions) Load(ctx context.Context) (fleet.Load, error) { return s.local.Load(ctx) }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 
 	"gascity.dev/gc/internal/fleet"
 	"gascity.dev/gc/internal/screens"
+	socket "gascity.dev/gc/internal/screens/wire"
 )
 
 // socket opens a WebSocket.
@@ -27,47 +29,28 @@ func (c *Client) socket(ctx context.Context, path string, q url.Values) (*websoc
 	return nil, away(ctx, err)
 }
 
-// viewer is a viewer over a WebSocket.
-type viewer struct {
-	ws     *websocket.Conn
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-}
-
 // Screens implements [fleet.Fleet].
 func (c *Client) Screens(ctx context.Context) (screens.Viewer, error) {
-	ws, err := c.socket(ctx, "/screens", nil)
-	if err != nil {
-		return nil, err
+	v, refusal, err := socket.Dial(ctx, address("/screens", nil), c.http)
+	switch {
+	case err == nil:
+		return viewer{v}, nil
+	case refusal != nil:
+		return nil, replyError(refusal)
 	}
-	v := &viewer{ws: ws}
-	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	return v, nil
+	return nil, away(ctx, err)
 }
 
-func (v *viewer) Look(looks []screens.Look) error {
-	b, err := json.Marshal(looksBody{looks})
-	if err != nil {
-		return err
-	}
-	return v.ws.Write(v.ctx, websocket.MessageText, b)
-}
+// viewer is a viewer whose errors are those of a fleet.
+type viewer struct{ screens.Viewer }
 
-func (v *viewer) Next() (u screens.Update, err error) {
-	_, b, err := v.ws.Read(v.ctx)
-	if err != nil {
-		if v.ctx.Err() != nil {
-			return u, screens.ErrClosed
-		}
-		return u, away(v.ctx, err)
+// Next implements [screens.Viewer].
+func (v viewer) Next() (screens.Update, error) {
+	u, err := v.Viewer.Next()
+	if err != nil && !errors.Is(err, screens.ErrClosed) {
+		err = away(context.Background(), err)
 	}
-	return u, json.Unmarshal(b, &u)
-}
-
-func (v *viewer) Close() error {
-	v.cancel()
-	_ = v.ws.CloseNow() // the server sees it
-	return nil
+	return u, err
 }
 
 // terminal is an attached terminal over a WebSocket.

@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"gascity.dev/gc/internal/fleet"
+	socket "gascity.dev/gc/internal/screens/wire"
 )
 
 // accept makes a request a WebSocket. The socket of the controller is for one user, who
@@ -31,35 +32,7 @@ func (s *server) screens(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, err)
 		return
 	}
-	defer v.Close()
-	ws, err := accept(w, r)
-	if err != nil {
-		return // it has replied
-	}
-	defer ws.CloseNow()
-	var reader sync.WaitGroup
-	defer reader.Wait()
-	defer ws.CloseNow()
-	reader.Go(func() {
-		defer v.Close()
-		for {
-			var m looksBody
-			_, b, err := ws.Read(ctx)
-			if err != nil || json.Unmarshal(b, &m) != nil || v.Look(m.Looks) != nil {
-				return
-			}
-		}
-	})
-	for {
-		u, err := v.Next()
-		if err != nil {
-			return
-		}
-		b, err := json.Marshal(u)
-		if err != nil || ws.Write(ctx, websocket.MessageText, b) != nil {
-			return
-		}
-	}
+	socket.Serve(ctx, w, r, v)
 }
 
 // attach connects a terminal: binary messages are its bytes, text ones are its size.

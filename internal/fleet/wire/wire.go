@@ -12,7 +12,6 @@ import (
 	"net/http"
 
 	"gascity.dev/gc/internal/fleet"
-	"gascity.dev/gc/internal/screens"
 )
 
 // base begins every path.
@@ -21,7 +20,7 @@ const base = "/v1/city"
 // Limits of messages.
 const (
 	maxBody    = 2 << 20  // of a request
-	maxMessage = 64 << 20 // of an update of a screen, or a paint
+	maxMessage = 64 << 20 // of a paint
 )
 
 // failure is the body of a reply to a request that failed.
@@ -79,9 +78,6 @@ type (
 	}
 	actionBody struct {
 		Action fleet.Action `json:"action"`
-	}
-	looksBody struct {
-		Looks []screens.Look `json:"looks"`
 	}
 	sizeBody struct {
 		Type string `json:"type"` // "resize"

@@ -15,7 +15,8 @@ import (
 )
 
 // examples are the languages of blocks that no test runs. "sh example" and "toml example"
-// are such blocks, too.
+// are such blocks, too. "sh agent" and files such as "toml ~/FILE" are run with the real
+// agents (make e2e-agents).
 var examples = []string{"text", "yaml", "json", "dockerfile", "make"}
 
 // block is a fenced block of a document.
@@ -72,7 +73,7 @@ func TestDocumentBlocks(t *testing.T) {
 		for _, block := range blocksOf(string(b)) {
 			lang, example, _ := strings.Cut(block.lang, " ")
 			switch {
-			case example == "example" || slices.Contains(examples, lang):
+			case example == "example" || example == "agent" || strings.HasPrefix(example, "~/") || slices.Contains(examples, lang):
 			case lang == "sh":
 				script = append(script, block.body)
 			case lang == "toml":

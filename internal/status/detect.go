@@ -85,6 +85,7 @@ type Detector struct {
 	firstIdle    time.Time // when the wait for it began although the program looks idle
 	previous     Finding   // the last answer, for Since
 	asked        *Pending
+	askedSince   time.Time
 	missingSince time.Time // when the last answer's question went out of sight; zero: it is visible
 	holding      bool      // it is still in force
 	unsaved      bool      // Detect changed what Save returns
@@ -145,6 +146,9 @@ func (d *Detector) See(now time.Time) (changed bool) {
 	return true
 }
 
+// AskedSince returns when Detect first saw the question that it returned last.
+func (d *Detector) AskedSince() time.Time { return d.askedSince }
+
 // Unsaved reports whether Detect has changed Save's result since the last Save.
 func (d *Detector) Unsaved() bool { return d.unsaved }
 
@@ -194,6 +198,9 @@ func (d *Detector) Detect(t *vt.Terminal, f Facts, now time.Time) (a Activity, a
 		if best.State == Blocked && best.Source != FromLimit {
 			pending = d.pending(best)
 		}
+	}
+	if pending != nil && (d.asked == nil || d.asked.ID != pending.ID) {
+		d.askedSince = now
 	}
 	d.asked = pending
 	return Activity{

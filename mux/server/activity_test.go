@@ -194,6 +194,11 @@ func TestRespond(t *testing.T) {
 	if s := screenText(t, c, "deaf"); !strings.Contains(s, "Remove the folder?") || strings.Contains(s, "chose") {
 		t.Fatalf("it was confirmed:\n%s", s)
 	}
+
+	start("guard", "guard")
+	if err := c.Respond(ctx, "guard", api.RespondRequest{Action: "Yes"}); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestFirstMessage: the message of a program's command line, once it is on the screen

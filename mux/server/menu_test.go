@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // menuVar makes the test binary a program that asks a question with a menu: "walk"
-// follows the arrow keys, "deaf" takes only Enter.
+// follows the arrow keys, "deaf" takes only Enter, "guard" ignores keys that come at once
+// after its question, as Claude Code does.
 const menuVar = "MUX_TEST_MENU"
 
 func runMenu(mode string) int {
@@ -30,6 +32,7 @@ func runMenu(mode string) int {
 		fmt.Print(b.String())
 	}
 	paint()
+	asked := time.Now()
 	buf := make([]byte, 256)
 	for {
 		n, err := os.Stdin.Read(buf)
@@ -37,6 +40,7 @@ func runMenu(mode string) int {
 			return 0
 		}
 		switch key := string(buf[:n]); {
+		case mode == "guard" && time.Since(asked) < 450*time.Millisecond:
 		case key == "\r":
 			fmt.Printf("\x1b[2J\x1b[Hchose %s\r\n", options[at])
 		case mode == "deaf":

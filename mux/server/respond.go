@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/mux/api"
 )
 
 // Times of an answer.
 const (
+	respondAsks = 700 * time.Millisecond // a question is open before its first key: an agent ignores keys that no person can mean
 	respondMove = 2 * time.Second // until the selection moves
 	respondGone = 5 * time.Second // until the question is gone
 )
@@ -29,7 +31,7 @@ func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 	if _, err := s.activity.asked(ctx); err != nil {
 		return err
 	}
-	p, err := s.activity.question(ctx)
+	p, err := s.activity.settled(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,6 +69,25 @@ func (s *session) respond(ctx context.Context, r api.RespondRequest) error {
 		}
 	}
 	return fmt.Errorf("%w: the selection never reaches %q", api.ErrQuestion, r.Action)
+}
+
+// settled returns the open question once it has been open for respondAsks.
+func (act *activity) settled(ctx context.Context) (*api.Pending, error) {
+	for {
+		p, err := act.question(ctx)
+		if err != nil {
+			return nil, err
+		}
+		act.s.mu.Lock()
+		left := respondAsks - act.s.srv.clock.Since(act.detector.AskedSince())
+		act.s.mu.Unlock()
+		if left <= 0 {
+			return p, nil
+		}
+		if err := clock.Sleep(ctx, left); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // notMoved returns why a key did not move the selection.

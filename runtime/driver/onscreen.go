@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/rule"
 	"gascity.dev/gc/runtime"
 )
@@ -22,7 +23,7 @@ type OnScreen struct {
 	// Changed returns when the screen, which is text now, last changed; zero if unknown.
 	Changed func(ctx context.Context, text string) (time.Time, error)
 	Rules   ScreenRules
-	Limits  Limits // Poll, Move and Gone count
+	Limits  Limits // Asks, Poll, Move and Gone count
 }
 
 // Screens implements runtime.ActivityProvider and runtime.InteractionProvider over
@@ -122,7 +123,14 @@ func (s OnScreen) respond(ctx context.Context, a runtime.Answer) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", runtime.ErrQuestion, err)
 	}
-	now := first
+	// Agents ignore keys that come at once after a question: no person can mean them.
+	if err := clock.Sleep(ctx, s.Limits.Asks); err != nil {
+		return err
+	}
+	now, err := s.until(ctx, s.Limits.Move, first.ID, func(rule.Question) bool { return true })
+	if err != nil {
+		return err
+	}
 	for range 2*len(first.Options) + 2 {
 		if now.Marked < 0 {
 			return fmt.Errorf("%w: the text of the screen does not show which option is selected", runtime.ErrQuestion)
@@ -189,6 +197,8 @@ func (s OnScreen) until(ctx context.Context, limit time.Duration, id string, ok 
 				return q, ctx.Err()
 			case err == nil && q.ID != id:
 				return q, fmt.Errorf("%w: another one opened: %q", runtime.ErrQuestion, q.Prompt)
+			case errors.Is(err, runtime.ErrQuestion):
+				return q, err
 			}
 			return q, fmt.Errorf("%w: the selection does not follow the keys", runtime.ErrQuestion)
 		case <-time.After(s.Limits.Poll):

@@ -55,6 +55,7 @@ type Limits struct {
 	Dialogs time.Duration // for all start-up dialogs; 20 s
 	Settle  time.Duration // how long an unknown dialog must be open to count; 2 s
 	Still   time.Duration // how long the prompt must be open to count: a dialog is painted in parts; 50 ms
+	Asks    time.Duration // how long a question must be open before an answer's first key; 700 ms
 	Quiet   time.Duration // how long a known dialog must be unchanged before its first key; 200 ms
 	Move    time.Duration // for the selection to follow a key; 2 s
 	Gone    time.Duration // for a dialog to close after Enter; 10 s
@@ -74,6 +75,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Dialogs, 20*time.Second)
 	set(&l.Settle, 2*time.Second)
 	set(&l.Still, 50*time.Millisecond)
+	set(&l.Asks, 700*time.Millisecond)
 	set(&l.Quiet, 200*time.Millisecond)
 	set(&l.Move, 2*time.Second)
 	set(&l.Gone, 10*time.Second)

@@ -70,6 +70,9 @@ func outside() int {
 	if err := placeBinaries(filepath.Join(dir, "bin")); err != nil {
 		return fail(err)
 	}
+	if err := os.CopyFS(filepath.Join(dir, "bin", "recipes"), os.DirFS("../../docs/recipes")); err != nil {
+		return fail(err)
+	}
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), inside+"="+installed+":"+dir)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

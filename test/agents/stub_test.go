@@ -60,8 +60,9 @@ const limited = "LIMITED"
 
 // stub is the model. It follows the user's last text: TRY(command) runs a shell
 // command, RUN(command) too and requests more permissions if a model can
-// (codex), CALL(tool) calls a tool of gc's MCP server, SLOW(n) speaks for n seconds, anything else gets a short answer. It
-// follows each text once: agents repeat the text of an interrupted turn before
+// (codex), CALL(tool) calls a tool of gc's MCP server, SLOW(n) speaks for n seconds,
+// anything else gets a short answer. "Run this command: …", words for a real model, too, is
+// RUN. It follows each text once: agents repeat the text of an interrupted turn before
 // the next message.
 type stub struct {
 	url string
@@ -74,9 +75,11 @@ type stub struct {
 	strange  []string // requests in no known dialect
 }
 
-func newStub(t *testing.T) *stub {
+func newStub(t *testing.T) *stub { return newStubAt(t, "127.0.0.1:0") }
+
+func newStubAt(t *testing.T, address string) *stub {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,6 +190,9 @@ var wantsJSON = regexp.MustCompile(`"response(MimeType|JsonSchema)"|next_speaker
 // with its argument, or nothing. Each is returned once.
 func (s *stub) direction(r *request) (verb, argument string) {
 	all := directions.FindAllStringSubmatch(r.last(), -1)
+	if m := command.FindStringSubmatch(r.last()); m != nil {
+		all = append(all, []string{m[0], "RUN", m[1]})
+	}
 	if notice := mailNotice.FindString(r.last()); notice != "" {
 		all = append(all, []string{notice, "TRY", "sh pass-on.sh"})
 	}
@@ -203,6 +209,9 @@ func (s *stub) direction(r *request) (verb, argument string) {
 
 // mailNotice is what gc types to tell an agent of its mail; see TestTeam.
 var mailNotice = regexp.MustCompile(`\[gc:mail [a-z0-9]+\]`)
+
+// command is a person's message in the recipes.
+var command = regexp.MustCompile(`Run this command: (.+)`)
 
 var directions = regexp.MustCompile(`(RUN|TRY|SLOW|CALL)\(([^)]*)\)`)
 

@@ -168,8 +168,10 @@ func (w *world) until(limit time.Duration, what string, ok func() bool) {
 }
 
 // dump logs the context of a failure.
-func (w *world) dump(s *stub) {
-	for _, args := range [][]string{{"peek", name}, {"explain", name}, {"status"}, {"nudge", "list"}, {"events", "--json"}} {
+func (w *world) dump(s *stub) { w.dumpOf(name, s) }
+
+func (w *world) dumpOf(agent string, s *stub) {
+	for _, args := range [][]string{{"peek", agent}, {"explain", agent}, {"status"}, {"nudge", "list"}, {"events", "--json"}} {
 		r := w.on(args...)
 		w.t.Logf("%s", r)
 	}

@@ -14,8 +14,8 @@ import (
 // Times of an answer.
 const (
 	respondAsks = 700 * time.Millisecond // a question is open before its first key: an agent ignores keys that no person can mean
-	respondMove = 2 * time.Second // until the selection moves
-	respondGone = 5 * time.Second // until the question is gone
+	respondMove = 2 * time.Second        // until the selection moves
+	respondGone = 5 * time.Second        // until the question is gone
 )
 
 // respond selects an option of the open question and confirms it. It holds the input

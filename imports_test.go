@@ -154,7 +154,7 @@ var arrows = map[string][]string{
 	"internal/session": {"store", "internal/clock", "internal/delivery", "internal/mail", "runtime"},
 	"internal/controller": {
 		"runtime", "internal/agent", "internal/config", "internal/conversation",
-		"internal/session", "internal/mail", "internal/proctree", "internal/process", "internal/delivery", "internal/controller/plan", "internal/controller/api", "internal/controller/junit", "internal/controller/names", "internal/controller/outbox", "internal/controller/query", "internal/attention", "internal/kept", "internal/notify", "internal/clock",
+		"internal/session", "internal/mail", "internal/proctree", "internal/process", "internal/delivery", "internal/controller/plan", "internal/controller/api", "internal/controller/junit", "internal/controller/names", "internal/controller/outbox", "internal/controller/query", "internal/attention", "internal/kept", "internal/notify", "internal/clock", "internal/filewatch",
 	},
 	"internal/controller/outside":  {"runtime", "internal/agent", "internal/config", "internal/controller/api", "internal/kept"},
 	"internal/controller/api":      {"runtime", "internal/sockpath", "internal/config", "internal/session", "internal/mail", "internal/alive", "internal/clock"},
@@ -165,6 +165,7 @@ var arrows = map[string][]string{
 	"internal/controller/plan":     {"internal/agent", "internal/session", "internal/process"},
 	"internal/mcp":                 {anything},
 	"internal/web/access":          {},
+	"internal/filewatch":           {},
 	"cmd/gc":                       {anything},
 	"cmd/gc/internal/sessionop":    {"mux", "mux/api", "mux/keys", "runtime", "runtime/driver", "runtime/native", "internal/proctree", "internal/clock"},
 	"cmd/gc/internal/away":         {"cmd/gc/internal/cli", "internal/controller/api", "internal/controller/outbox", "mux/api", "mux/client"},
@@ -223,7 +224,7 @@ var arrows = map[string][]string{
 	"cmd/gc-mcp":               {"internal/controller/api", "internal/mcp", "mux/client", "mux/api"},
 
 	"cmd/gc-ui":                      {"internal/fleet", "internal/tui", "internal/web", "internal/web/access", "internal/web/metrics", "mux/api", "internal/controller/api", "internal/fleet/ofcity", "internal/fleet/ofmux", "internal/fleet/wire", "internal/far", "internal/link", "mux/client", "mux/many"},
-	"internal/web":                   {"internal/fleet", "internal/screens", "internal/web/access", "internal/web/assets"},
+	"internal/web":                   {"internal/filewatch", "internal/fleet", "internal/screens", "internal/web/access", "internal/web/assets"},
 	"internal/web/assets":            {},
 	"internal/web/metrics":           {"internal/fleet"},
 	"internal/screens":               {"vt"},

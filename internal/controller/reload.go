@@ -1,17 +1,14 @@
 package controller
 
 import (
-	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 
 	"gascity.dev/gc/internal/agent"
 	"gascity.dev/gc/internal/config"
 	"gascity.dev/gc/internal/controller/api"
 	"gascity.dev/gc/internal/controller/names"
+	"gascity.dev/gc/internal/filewatch"
 	"gascity.dev/gc/runtime"
 )
 
@@ -21,21 +18,18 @@ const reloadDelay = 150 * time.Millisecond
 
 // watcher reports changes of city.toml to the loop.
 type watcher struct {
-	fs   *fsnotify.Watcher
+	file *filewatch.Watch
+	end  chan struct{}
 	done chan struct{}
 }
 
-// watch follows the city's folder, as a file that is replaced loses its own
-// watch. The controller works without it and says so in its log.
+// watch follows the city's file. The controller works without it and says so in its log.
 func watch(l *loop, dir string) (*watcher, error) {
-	fs, err := fsnotify.NewWatcher()
+	file, err := filewatch.New(filepath.Join(dir, config.FileName))
 	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", dir, err)
+		return nil, err
 	}
-	if err := fs.Add(dir); err != nil {
-		return nil, fmt.Errorf("watch %s: %w", dir, errors.Join(err, fs.Close()))
-	}
-	w := &watcher{fs: fs, done: make(chan struct{})}
+	w := &watcher{file: file, end: make(chan struct{}), done: make(chan struct{})}
 	go w.run(l)
 	return w, nil
 }
@@ -47,27 +41,20 @@ func (w *watcher) run(l *loop) {
 	defer quiet.Stop()
 	for {
 		select {
-		case ev, ok := <-w.fs.Events:
-			if !ok {
-				return
-			}
-			if filepath.Base(ev.Name) == config.FileName && !ev.Has(fsnotify.Chmod) {
-				quiet.Reset(reloadDelay)
-			}
-		case _, ok := <-w.fs.Errors: // an overflow: read it, to be safe
-			if !ok {
-				return
-			}
+		case <-w.file.C:
 			quiet.Reset(reloadDelay)
 		case <-quiet.C:
 			l.post(l.config.reload)
+		case <-w.end:
+			return
 		}
 	}
 }
 
 func (w *watcher) close() {
-	w.fs.Close()
+	close(w.end)
 	<-w.done
+	w.file.Close()
 }
 
 // configFile is the state of city.toml.

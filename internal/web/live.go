@@ -22,7 +22,6 @@ const (
 	maxTerminals = 8
 	maxWait      = 30 * time.Second // for a page that does not read
 	beatEvery    = 10 * time.Second
-	checkEvery   = 2 * time.Second // whether the session was revoked
 )
 
 // live is one page: its WebSocket, and all that goes over it.
@@ -34,6 +33,7 @@ type live struct {
 	cancel  context.CancelFunc
 	work    sync.WaitGroup
 	calls   chan struct{} // a slot for each call
+	recheck chan struct{} // gets a value when the session may have been revoked
 
 	writing sync.Mutex
 
@@ -86,7 +86,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	l := &live{
 		server: s, session: session, ws: ws, ctx: ctx, cancel: cancel,
-		calls: make(chan struct{}, maxCalls), terminals: map[uint32]*terminal{},
+		calls: make(chan struct{}, maxCalls), recheck: make(chan struct{}, 1), terminals: map[uint32]*terminal{},
 	}
 	l.run()
 }
@@ -109,6 +109,9 @@ func (l *live) run() {
 	if l.send(map[string]any{"op": "welcome", "readOnly": l.session.ReadOnly, "version": l.server.Version}) != nil {
 		return
 	}
+	l.server.pages.join(l)
+	defer l.server.pages.leave(l)
+	l.recheck <- struct{}{} // it may have been revoked while the page came in
 	l.server.feed.join()
 	defer l.server.feed.leave()
 	l.work.Go(l.showFleet)
@@ -187,25 +190,27 @@ func (l *live) showFleet() {
 	}
 }
 
-// beat tells the page that the server is there, and ends a revoked session.
+// beat tells the page that the server is there, and ends the page when its session has ended.
 func (l *live) beat() {
-	check, beat := time.NewTicker(checkEvery), time.NewTicker(beatEvery)
-	defer check.Stop()
+	beat, over := time.NewTicker(beatEvery), time.NewTimer(time.Until(l.session.Ends))
 	defer beat.Stop()
+	defer over.Stop()
 	for {
 		select {
 		case <-l.ctx.Done():
 			return
-		case <-check.C:
-			if !l.server.Gate.Keys.Valid(l.session) {
-				l.ws.Close(statusNoSession, access.ErrNoSession.Error())
-				l.cancel()
-				return
-			}
 		case <-beat.C:
 			if l.send(map[string]string{"op": "beat"}) != nil {
 				return
 			}
+			continue
+		case <-l.recheck:
+		case <-over.C:
+		}
+		if !l.server.Gate.Keys.Valid(l.session) {
+			l.ws.Close(statusNoSession, access.ErrNoSession.Error())
+			l.cancel()
+			return
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"gascity.dev/gc/internal/fleet"
@@ -35,7 +36,8 @@ type Server struct {
 	// Log is told of errors of the server itself; nil: nobody is.
 	Log func(error)
 
-	feed feed
+	feed  feed
+	pages pages
 }
 
 // Serve serves until ctx ends, and closes the listener.
@@ -51,6 +53,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          nil,
 	}
+	var keys sync.WaitGroup
+	watch := s.watchKeys()
+	keys.Go(func() { s.followKeys(ctx, watch) })
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	var err error
@@ -61,6 +66,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-done
 	}
 	cancel()
+	keys.Wait()
 	s.feed.wait()
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

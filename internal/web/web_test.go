@@ -289,6 +289,36 @@ func TestRevokedPageEnds(t *testing.T) {
 	}
 }
 
+// TestPageEndsWithItsSession: a page that is open when its session ends by age is closed.
+func TestPageEndsWithItsSession(t *testing.T) {
+	t.Parallel()
+	in := start(t, fleetOf("coder")).login(false)
+	data, err := os.ReadFile(in.keys.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept map[string][]map[string]any
+	if err := json.Unmarshal(data, &kept); err != nil {
+		t.Fatal(err)
+	}
+	kept["sessions"][0]["made"] = time.Now().Add(4*time.Second - 30*24*time.Hour)
+	if data, err = json.Marshal(kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(in.keys.Path(), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := in.live()
+	for {
+		if _, _, err := p.ws.Read(context.Background()); err != nil {
+			if websocket.CloseStatus(err) != statusNoSession {
+				t.Error(err)
+			}
+			return
+		}
+	}
+}
+
 func TestOnlyChangedAgentsAreSent(t *testing.T) {
 	f := fleetOf("a", "b", "c")
 	p := start(t, f).login(false).live()

@@ -37,6 +37,7 @@ const (
 // Session is a browser that exchanged a token.
 type Session struct {
 	ReadOnly bool
+	Ends     time.Time // unless it is revoked before
 
 	cookie hash
 	secret hash

@@ -54,6 +54,9 @@ func Open(dir, address string) (*Keys, error) {
 	return &Keys{path: filepath.Join(dir, name+suffix)}, nil
 }
 
+// Path is the file, which other processes change, too.
+func (k *Keys) Path() string { return k.path }
+
 // RevokeAll ends every session of every address and invalidates every link. It
 // returns the number of sessions that it ended.
 func RevokeAll(dir string) (int, error) {
@@ -123,7 +126,7 @@ func (k *Keys) session(cookie string) (Session, error) {
 	err = ErrNoSession
 	for _, s := range c.Sessions {
 		if s.Cookie.matches(cookie) {
-			found, err = Session{ReadOnly: s.ReadOnly, cookie: s.Cookie, secret: s.Secret}, nil
+			found, err = Session{ReadOnly: s.ReadOnly, Ends: s.Made.Add(sessionAge), cookie: s.Cookie, secret: s.Secret}, nil
 		}
 	}
 	return found, err

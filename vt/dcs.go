@@ -92,9 +92,21 @@ func (t *Terminal) replySetting(name string) {
 	case "*|":
 		b = append(appendInt(b, t.rows), "*|"...)
 	default:
-		b = append(t.beginReply(), "\x1bP0$r"...)
+		if resource, ok := modKeysNamed(name); ok {
+			b = append(t.appendModKeys(append(b, '>'), resource), 'm')
+		} else {
+			b = append(t.beginReply(), "\x1bP0$r"...)
+		}
 	}
 	t.endReply(append(b, "\x1b\\"...))
+}
+
+// modKeysNamed returns the resource of > resource m (XTMODKEYS), of those that exist.
+func modKeysNamed(name string) (resource int, ok bool) {
+	if len(name) != 3 || name[0] != '>' || name[2] != 'm' || strings.IndexByte("01246", name[1]) < 0 {
+		return 0, false
+	}
+	return int(name[1] - '0'), true
 }
 
 // cursorNumber is the current parameter of DECSCUSR.

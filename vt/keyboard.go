@@ -84,11 +84,14 @@ func (t *Terminal) replyModKeys(resource int) {
 	if resource >= 8 {
 		return
 	}
+	t.endReply(append(t.appendModKeys(append(t.beginReply(), "\x1b[>"...), resource), 'm'))
+}
+
+// appendModKeys appends a resource of XTMODKEYS and its value.
+func (t *Terminal) appendModKeys(b []byte, resource int) []byte {
 	value := 0
 	if t.extra != nil {
 		value = int(t.extra.modKeys[resource])
 	}
-	b := appendInt(append(t.beginReply(), "\x1b[>"...), resource)
-	b = appendInt(append(b, ';'), value)
-	t.endReply(append(b, 'm'))
+	return appendInt(append(appendInt(b, resource), ';'), value)
 }

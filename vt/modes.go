@@ -78,10 +78,12 @@ var (
 		8:  3,        // DECARM: the keyboard repeats
 		18: 4, 19: 4, // printing
 		1001: 4,                   // highlight mouse tracking
+		8452: 4,                   // a sixel image does not leave the cursor to its right
 		1034: 4, 1036: 3, 1039: 3, // Meta sends ESC
 		// Writing from the right, Hebrew and Greek, Tektronix, keyboards of other
 		// countries, pages larger than the screen, lines and modems of the VT510: none.
-		34: 4, 35: 4, 36: 4, 38: 4, 43: 4, 44: 4, 46: 4, 57: 4, 58: 4, 60: 4, 61: 4, 64: 4, 68: 4, 73: 4, 81: 4,
+		34: 4, 35: 4, 36: 4, 38: 4, 43: 4, 44: 4, 46: 4, 57: 4, 58: 4, 59: 4, 60: 4, 61: 4, 64: 4, 68: 4, 73: 4, 81: 4,
+		16: 4, 108: 4, 109: 4, 110: 4, 111: 4, 112: 4, 113: 4, 114: 4, 115: 4, 116: 4, 117: 4,
 		96: 4, 97: 4, 98: 4, 99: 4, 100: 4, 101: 4, 102: 4, 103: 4, 104: 4, 106: 4,
 		// xterm's and rxvt's windows, keyboards, selections, bells, and cursors that
 		// programs do not decide on; sixel.

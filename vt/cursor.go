@@ -224,6 +224,7 @@ func (t *Terminal) ownTabs() {
 	if t.tabs != nil {
 		return
 	}
+	t.lasted |= lastingTabs
 	t.tabs = new(tabStops)
 	for i := range t.tabs {
 		t.tabs[i] = 0x0101010101010101

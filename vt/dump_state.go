@@ -176,13 +176,16 @@ func (p *painter) mode(n int, on bool) {
 }
 
 func (p *painter) tabs() {
-	t := p.t
-	if t.tabs == nil {
-		return
+	if p.t.tabs != nil {
+		p.everyTab()
 	}
+}
+
+// everyTab writes the tab stops, whatever they were.
+func (p *painter) everyTab() {
 	p.str("\x1b[3g")
-	for x := range t.cols {
-		if t.isTab(x) {
+	for x := range p.t.cols {
+		if p.t.isTab(x) {
 			p.csi("G", x+1)
 			p.str("\x1bH")
 		}

@@ -215,7 +215,7 @@ func (f *HostFilter) control(dst []byte, s sequence) []byte {
 	case "h", "l", "?h", "?l", "?s", "?r":
 		return f.modes(dst, s)
 	case "\"p", // DECSCL resets softly
-		"j", "k": // HPB and VPB, which few terminals know
+		"j", "k", "?W": // HPB, VPB and DECST8C, which few terminals know
 		f.stale = true
 		return dst
 	case "t": // the top of the person's stack of titles is the title before attach

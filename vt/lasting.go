@@ -15,6 +15,7 @@ const (
 	lastingPointer                             // OSC 22
 	lastingProgress                            // OSC 9;4
 	lastingTitle                               // OSC 0 and 2
+	lastingTabs                                // HTS, TBC
 )
 
 // hostDynamic are the dynamic colours that a host terminal gets; the others belong to
@@ -75,7 +76,7 @@ func (p *painter) resetLasting(was lasting) {
 		p.str("\x1b]9;4;0\x1b\\")
 	}
 	if was&lastingTitle != 0 && p.t.title == "" {
-		p.str("\x1b[23;0t\x1b[22;0t") // the title before attach, which stays saved
+		p.str("\x1b]0;\x1b\\\x1b[23;0t\x1b[22;0t") // the title before attach, which stays saved
 	}
 }
 
@@ -112,6 +113,7 @@ type Undo struct {
 var undone = [...]struct{ set, undo string }{
 	{"4;", "104"}, {"5;", "105"}, {"10;", "110"}, {"11;", "111"}, {"12;", "112"}, {"13;", "113"}, {"14;", "114"},
 	{"17;", "117"}, {"19;", "119"}, {"9;4;", "9;4;0"}, {"22;", "22;"},
+	{"0;", "0;"}, {"1;", "1;"}, {"2;", "2;"}, // before the saved ones come back, where a terminal saves titles
 }
 
 // Note scans the next bytes of the output.

@@ -238,7 +238,9 @@ func (p *painter) hostModes(o PaintOptions) {
 	}
 	if o.Cols == t.cols && o.Rows == t.rows {
 		p.margins()
-		p.tabs()
+		if t.tabs != nil || o.Again && t.lasted&lastingTabs != 0 { // few terminals know DECST8C
+			p.everyTab()
+		}
 	}
 	if e := t.extra; e != nil {
 		if e.cursorKind != 0 {

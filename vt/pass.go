@@ -78,7 +78,6 @@ var passCSI = [...]passRule{
 	{"'~", nil, "moves text"},
 	{"b", nil, "repeats a character"},
 	{"g", clearsTabs, "tab stops, reset at detach; terminals differ in the other parameters"},
-	{"?W", only(5), "default tab stops, as after detach"},
 	{"r", nil, "margins, reset at detach"},
 	{"s", nil, "saves the cursor, or margins, reset at detach"},
 	{"u", nil, "restores the cursor"},

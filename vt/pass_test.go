@@ -121,7 +121,7 @@ func TestFilterParts(t *testing.T) {
 // once.
 func TestFilterStale(t *testing.T) {
 	for in, want := range map[string]bool{
-		"\x1bc": true, "\x1b%@": true, "\x1b[62\"p": true, "\x1b[?3l": true, "\x1bPtmux;\x1b\x1bc\x1b\\": true,
+		"\x1b[?5W": true, "\x1bc": true, "\x1b%@": true, "\x1b[62\"p": true, "\x1b[?3l": true, "\x1bPtmux;\x1b\x1bc\x1b\\": true,
 		"\x1b[2h": false, "\x1b[5i": false, "\x1b[31m": false,
 	} {
 		var f vt.HostFilter
@@ -136,12 +136,12 @@ func TestFilterStale(t *testing.T) {
 // was split.
 func TestUndo(t *testing.T) {
 	var none vt.Undo
-	none.Note([]byte("\x1b]2;4;x\a\x1b[4;1m\x1b]104\a"))
+	none.Note([]byte("\x1b]7;4;x\a\x1b[4;1m\x1b]104\a"))
 	if got := none.Append(nil); len(got) > 0 {
 		t.Errorf("nothing is undone by %q", got)
 	}
-	const out = "text\x1b]11;#000000\a\x1b]4;1;#ff0000\a\x1b]22;wait\a\x1b]9;4;1;50\a"
-	const want = "\x1b]104\x1b\\\x1b]111\x1b\\\x1b]9;4;0\x1b\\\x1b]22;\x1b\\"
+	const out = "text\x1b]11;#000000\a\x1b]4;1;#ff0000\a\x1b]22;wait\a\x1b]9;4;1;50\a\x1b]2;title\a"
+	const want = "\x1b]104\x1b\\\x1b]111\x1b\\\x1b]9;4;0\x1b\\\x1b]22;\x1b\\\x1b]2;\x1b\\"
 	for size := 1; size <= len(out); size++ {
 		var u vt.Undo
 		for rest := out; rest != ""; {

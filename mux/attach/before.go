@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"gascity.dev/gc/vt"
 )
 
 // mode is a mode of a terminal, and what vt.AppendReset leaves it at.
@@ -35,11 +37,12 @@ type before struct {
 	asked  bool
 	modes  []mode // that were not as vt.AppendReset leaves them
 	flags  int    // of the kitty keyboard protocol
-	cursor int    // DECSCUSR; 0 is the terminal's default
+	shapes []int  // DECSCUSR: before, and of a terminal whose shape was reset
+	tabs   []int  // columns of tab stops, from 1; nil if the terminal did not tell
 }
 
 // question asks for the modes (DECRQM), the keyboard flags (kitty), the cursor's shape
-// (DECRQSS), and saves the title and icon (XTWINOPS 22).
+// (DECRQSS) and the tab stops (DECRQPSR), and saves the title and icon (XTWINOPS 22).
 func (b *before) question() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,9 +51,13 @@ func (b *before) question() string {
 	for _, m := range resetModes {
 		fmt.Fprintf(&s, "\x1b[%s%d$p", m.prefix(), m.n)
 	}
-	s.WriteString("\x1b[?u\x1bP$q q\x1b\\\x1b[22;0t")
+	s.WriteString("\x1b[?u" + askShape + "\x1b[2$w\x1b[22;0t")
 	return s.String()
 }
+
+// askShape asks for the cursor's shape. It is asked again after vt.AppendModes, because some
+// terminals tell the shape that they are configured to have, and 0 is that.
+const askShape = "\x1bP$q q\x1b\\"
 
 func (m mode) prefix() string {
 	if m.dec {
@@ -74,9 +81,15 @@ func (b *before) take(reply string) bool {
 		}
 		return false
 	}
-	s, ok := strings.CutPrefix(strings.TrimRight(reply, "\x1b\\"), "\x1bP1$r")
+	text := strings.TrimRight(reply, "\x1b\\")
+	if list, ok := strings.CutPrefix(text, "\x1bP2$u"); ok {
+		b.takeTabs(list)
+		return true
+	}
+	s, ok := strings.CutPrefix(text, "\x1bP1$r")
 	if text, isShape := strings.CutSuffix(s, " q"); ok && isShape {
-		b.cursor, _ = strconv.Atoi(text)
+		n, _ := strconv.Atoi(text)
+		b.shapes = append(b.shapes, n)
 	}
 	return ok
 }
@@ -95,8 +108,38 @@ func (b *before) takeMode(text string) {
 	}
 }
 
-// restore appends what sets the terminal as it was, after vt.AppendReset.
-func (b *before) restore(dst []byte) []byte {
+// takeTabs notes DECTABSR: columns with slashes between.
+func (b *before) takeTabs(list string) {
+	b.tabs = []int{}
+	for field := range strings.SplitSeq(list, "/") {
+		if n, err := strconv.Atoi(field); err == nil && n > 0 && n <= vt.MaxCols {
+			b.tabs = append(b.tabs, n)
+		}
+	}
+}
+
+// tabStops appends the tab stops: as before, or else every eighth column of cols, because few
+// terminals know DECST8C. It moves the cursor within its row.
+func (b *before) tabStops(dst []byte, cols int) []byte {
+	tabs := b.tabs
+	if tabs == nil {
+		for n := 1; n <= cols; n += 8 {
+			tabs = append(tabs, n)
+		}
+	}
+	if b.tabs == nil && cols == 0 {
+		return dst
+	}
+	dst = append(dst, "\x1b[3g"...)
+	for _, n := range tabs {
+		dst = fmt.Appendf(dst, "\x1b[%dG\x1bH", n)
+	}
+	return append(dst, '\r')
+}
+
+// restore appends what sets the terminal of cols columns, or 0, as it was, after
+// vt.AppendReset.
+func (b *before) restore(dst []byte, cols int) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.asked {
@@ -112,8 +155,8 @@ func (b *before) restore(dst []byte) []byte {
 	if b.flags > 0 {
 		dst = fmt.Appendf(dst, "\x1b[=%du", b.flags)
 	}
-	if b.cursor > 0 {
-		dst = fmt.Appendf(dst, "\x1b[%d q", b.cursor)
+	if len(b.shapes) == 2 && b.shapes[0] != b.shapes[1] {
+		dst = fmt.Appendf(dst, "\x1b[%d q", b.shapes[0])
 	}
-	return append(dst, "\x1b[23;0t"...)
+	return append(b.tabStops(dst, cols), "\x1b[23;0t"...)
 }

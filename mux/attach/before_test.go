@@ -63,21 +63,23 @@ func TestBeforeComesBack(t *testing.T) {
 		"\x1b[?2004h\x1b[?1004h\x1b[?1h\x1b=",
 		"\x1b[?7l\x1b[?25l\x1b[4h\x1b[20h\x1b[?1007l\x1b[?5h",
 		"\x1b[4 q\x1b[=5u\x1b]2;mine\a",
+		"\x1b[3g\x1b[5G\x1bH\x1b[9G\x1bH\r",
+		"\x1b[3g",
 	} {
 		host := hosted(t, setup)
 		state := new(before)
 		ask := state.question()
-		host.Write([]byte(ask))
+		host.Write(append(vt.AppendModes([]byte(ask)), askShape...))
 		for _, reply := range told(host) {
 			if !state.take(reply) {
 				t.Errorf("%q: %q is no answer", setup, reply)
 			}
 		}
 		var undo vt.Undo
-		const out = "\x1b[?2004l\x1b[?1003h\x1b[?1006h\x1b[?7h\x1b[?25h\x1b[4l\x1b[20l\x1b[>3u\x1b[>1u\x1b[2 q\x1b]2;theirs\a\x1b[?1049h\x1b[?5l\x1b[?1l"
+		const out = "\x1b[?2004l\x1b[?1003h\x1b[?1006h\x1b[?7h\x1b[?25h\x1b[4l\x1b[20l\x1b[>3u\x1b[>1u\x1b[2 q\x1b]2;theirs\a\x1b[?1049h\x1b[?5l\x1b[?1l\x1b[3g\x1b[7G\x1bH"
 		undo.Note([]byte(out))
 		host.Write([]byte(out))
-		host.Write(state.restore(undo.Append(vt.AppendReset(nil))))
+		host.Write(state.restore(undo.Append(vt.AppendReset(nil)), 80))
 
 		want := hosted(t, setup)
 		host.TakeReplies()
@@ -100,7 +102,7 @@ func TestBeforeComesBack(t *testing.T) {
 
 // A terminal that was not asked, or did not answer, is only reset.
 func TestNothingComesBackUnasked(t *testing.T) {
-	if got := new(before).restore(nil); len(got) > 0 {
+	if got := new(before).restore(nil, 80); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
 	silent := new(before)
@@ -108,7 +110,10 @@ func TestNothingComesBackUnasked(t *testing.T) {
 	for _, reply := range []string{"\x1b[?2004;0$y", "\x1b[?25;4$y", "\x1b[?9999;1$y", "\x1b[?1;x$y", "\x1bP0$r\x1b\\"} {
 		silent.take(reply)
 	}
-	if got := string(silent.restore(nil)); got != "\x1b[23;0t" {
+	if got := string(silent.restore(nil, 0)); got != "\x1b[23;0t" {
 		t.Errorf("%q", got)
+	}
+	if got := string(silent.restore(nil, 20)); got != "\x1b[3g\x1b[1G\x1bH\x1b[9G\x1bH\x1b[17G\x1bH\r\x1b[23;0t" {
+		t.Errorf("20 columns: %q", got)
 	}
 }

@@ -83,7 +83,7 @@ func (l *hostLook) begin(t *hostTerminal) {
 		t.written = true
 		t.mu.Unlock()
 		begin := vt.AppendModes([]byte(t.before.question() + l.pictures.question()))
-		_, _ = t.w.Write(begin) // the first paint reports a terminal that is gone
+		_, _ = t.w.Write(append(begin, askShape...)) // the first paint reports a terminal that is gone
 	}
 	l.ask(t)
 }

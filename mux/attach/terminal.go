@@ -264,7 +264,8 @@ func (t *hostTerminal) restore() {
 		if t.deadline != nil {
 			t.deadline.SetWriteDeadline(time.Now().Add(restoreTimeout))
 		}
-		t.w.Write(t.before.restore(t.undo.Append(vt.AppendReset(t.eraseNotice()))))
+		cols, _, _ := t.ask() // not of Options.Size, which may have panicked
+		t.w.Write(t.before.restore(t.undo.Append(vt.AppendReset(t.eraseNotice())), min(cols, vt.MaxCols)))
 	}
 	if t.deadline != nil {
 		t.deadline.SetWriteDeadline(time.Time{})

@@ -13,6 +13,16 @@ const term = new Terminal({
 const say = (o) => process.stdout.write(JSON.stringify(o) + '\n');
 let title = '';
 term.onTitleChange((t) => { title = t; });
+// The headless terminal has no colours of its own: those that a program has set, by number;
+// 256 and up are the text's, the background's and the cursor's.
+const colors = {};
+term._core._inputHandler.onColor((list) => {
+  for (const c of list) {
+    if (c.type === 1) colors[c.index] = c.color; // SET
+    if (c.type === 2 && c.index === undefined) for (const n in colors) if (n < 256) delete colors[n]; // RESTORE of the palette
+    if (c.type === 2 && c.index !== undefined) delete colors[c.index];
+  }
+});
 term.onData((d) => say({ reply: Buffer.from(d, 'utf8').toString('base64') }));
 term.onBinary((d) => say({ reply: Buffer.from(d, 'latin1').toString('base64') }));
 
@@ -20,18 +30,16 @@ term.onBinary((d) => say({ reply: Buffer.from(d, 'latin1').toString('base64') })
 function state() {
   const core = term._core;
   const s = core.coreService, i = core._inputHandler, b = core.buffer, m = core.coreMouseService;
-  // Not compared: the shape of the cursor, because DECRQSS tells the configured one, not
-  // the one in force; and tab stops, because nothing but DECST8C, which xterm.js lacks,
-  // sets the default ones whatever the width.
-  const { cursorStyle, cursorBlink, ...modes } = s.decPrivateModes;
+  const tabs = Object.keys(b.tabs).map(Number).filter((x) => b.tabs[x] && x < term.cols).sort((x, y) => x - y);
   return {
-    modes: term.modes, buffer: term.buffer.active.type, private: modes, ansi: s.modes,
+    modes: term.modes, buffer: term.buffer.active.type, private: s.decPrivateModes, ansi: s.modes,
+    blink: term.options.cursorBlink, shape: term.options.cursorStyle,
     kitty: s.kittyKeyboard, cursorHidden: s.isCursorHidden, mouse: m.activeProtocol, encoding: m.activeEncoding,
     margins: [b.scrollTop, b.scrollBottom],
     pen: [i._curAttrData.fg, i._curAttrData.bg, i._curAttrData.extended.ext, i._curAttrData.extended.urlId],
     erase: [i._eraseAttrDataInternal.fg],
     charset: core._charsetService.glevel, charsets: [0, 1, 2, 3].map((g) => core._charsetService._charsets[g] ? 'other' : 'ascii'),
-    title,
+    title, titles: [i._windowTitle, i._iconName, i._windowTitleStack, i._iconNameStack], tabs, colors: Object.keys(colors),
   };
 }
 

@@ -12,13 +12,20 @@ import (
 	"gascity.dev/gc/runtime"
 )
 
-// hooked calls the hooks that its settings name as claude does: a turn of "ask" wants to use
-// a tool first, and goes on when a line is typed.
-const hooked = `while [ $# -gt 0 ]; do
+// claudia calls the hooks that its settings name as claude does; quentin, as qwen does.
+const (
+	claudia = `while [ $# -gt 0 ]; do
 	[ "$1" != --settings ] || settings=$2
 	shift
 done
-hook=$(printf %s "$settings" | sed 's/.*"command":"\([^,]*\)",.*/\1/; s/\\"/"/g')
+` + hooked
+	quentin = `settings=$(cat "$QWEN_CODE_SYSTEM_SETTINGS_PATH")
+` + hooked
+)
+
+// hooked is a turn for each line: that of "ask" wants to use a tool first, and goes on when a
+// line is typed.
+const hooked = `hook=$(printf %s "$settings" | sed 's/.*"command":"\([^,]*\)",.*/\1/; s/\\"/"/g')
 call() { printf '%s' "$1" | eval "$hook"; }
 while printf '❯ ' && read -r line; do
 	call '{"hook_event_name":"UserPromptSubmit"}'
@@ -31,24 +38,37 @@ while printf '❯ ' && read -r line; do
 done
 `
 
+// cody notifies the program of its arguments at the end of a turn as codex does.
+const cody = `while case $1 in notify=*) false;; esac do shift; done
+script=${1#*'"/bin/sh","'}
+while printf '❯ ' && read -r line; do
+	/bin/sh "${script%'"]'}" '{"type":"agent-turn-complete","last-assistant-message":"did '"$line"'"}'
+done
+`
+
 // reports: what agents in pods say about themselves, by hooks or by gc report, is in the
 // city's status soon; letters go both ways; one that agrees to be drained is stopped.
 func (c *cluster) reports() {
-	city := newCity(c.T, inPods(c.account("gc-controller"))+
-		"[providers.like-claude]\ncommand = \"sh\"\nready_prompt_prefix = \"❯ \"\nsupports_hooks = true\nhooks_style = \"claude\"\n"+
-		"[[agents]]\nname = \"claudia\"\nsession = \"k8s\"\nprovider = \"like-claude\"\nhooks = true\noverlay_dir = \"claudia\"\nstart_command = \"sh claudia.sh\"\n"+
+	config := inPods(c.account("gc-controller"))
+	for name, style := range map[string]string{"claudia": "claude", "quentin": "qwen", "cody": "codex"} {
+		config += "[providers.like-" + style + "]\ncommand = \"sh\"\nready_prompt_prefix = \"❯ \"\nsupports_hooks = true\nhooks_style = \"" + style + "\"\n" +
+			"[[agents]]\nname = \"" + name + "\"\nsession = \"k8s\"\nprovider = \"like-" + style + "\"\nhooks = true\noverlay_dir = \"agents\"\nstart_command = \"sh " + name + ".sh\"\n"
+	}
+	city := newCity(c.T, config+
 		"[[agents]]\nname = \"shell\"\nsession = \"k8s\"\nready_prompt_prefix = \"ready>\"\nstart_command = \"exec sh -i\"\nenv = {PS1 = \"ready>\"}\n"+
 		"[[agents]]\nname = \"near\"\nstart_command = \"exec sleep 1000\"\n")
-	if err := os.Mkdir(filepath.Join(city.path, "claudia"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(city.path, "agents"), 0o700); err != nil {
 		c.Fatal(err)
 	}
-	city.put("claudia/claudia.sh", hooked)
+	for name, script := range map[string]string{"claudia": claudia, "quentin": quentin, "cody": cody} {
+		city.put("agents/"+name+".sh", script)
+	}
 	run := func(args ...string) string {
 		c.Helper()
 		return city.gc(append([]string{"--city", city.path}, args...)...)
 	}
 	run("start")
-	city.becomes(map[string]cityapi.State{"claudia": cityapi.StateRunning, "shell": cityapi.StateRunning, "near": cityapi.StateRunning})
+	city.becomes(map[string]cityapi.State{"claudia": cityapi.StateRunning, "quentin": cityapi.StateRunning, "cody": cityapi.StateRunning, "shell": cityapi.StateRunning, "near": cityapi.StateRunning})
 	types := func(name, text string) {
 		c.Helper()
 		run("keys", "--literal", name, text)
@@ -77,11 +97,16 @@ func (c *cluster) reports() {
 	types("shell", "/gc/gc report clear")
 	run("wait", "shell", "--until", "idle", "--timeout", "30s")
 
-	run("wait", "claudia", "--until", "text=^❯", "--timeout", "30s")
-	run("nudge", "claudia", "ask")
-	sees("claudia", runtime.ActivityBlocked, func(a runtime.Activity) bool { return strings.Contains(a.Evidence, "make clean") || a.Pending != nil })
-	types("claudia", "yes")
-	sees("claudia", runtime.ActivityDone, func(a runtime.Activity) bool { return a.Message == "did ask" })
+	for _, name := range []string{"claudia", "quentin"} {
+		run("wait", name, "--until", "text=^❯", "--timeout", "30s")
+		run("nudge", name, "ask")
+		sees(name, runtime.ActivityBlocked, func(a runtime.Activity) bool { return strings.Contains(a.Evidence, "make clean") || a.Pending != nil })
+		types(name, "yes")
+		sees(name, runtime.ActivityDone, func(a runtime.Activity) bool { return a.Message == "did ask" })
+	}
+	run("wait", "cody", "--until", "text=^❯", "--timeout", "30s")
+	run("nudge", "cody", "this")
+	sees("cody", runtime.ActivityDone, func(a runtime.Activity) bool { return a.Message == "did this" })
 
 	run("mail", "send", "shell", "one secret", "--subject", "hello")
 	run("wait", "shell", "--until", "text=gc mail read shows it", "--timeout", "30s")

@@ -148,8 +148,6 @@ func TestHooksOnAnotherMachine(t *testing.T) {
 		"opencode":             {"provider = \"opencode\"\n" + far, ".js"},
 		"without a directory":  {"provider = \"pi\"\nsession = \"ssh://far\"\n", ""},
 		"qwen in no directory": {"provider = \"qwen\"\nsession = \"ssh://far\"\n", ""},
-		"codex in a pod":       {"provider = \"codex\"\nsession = \"k8s\"\nk8s = { image = \"x\" }\n", ""},
-		"qwen in a pod":        {"provider = \"qwen\"\nsession = \"k8s\"\nk8s = { image = \"x\" }\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, cfg := started(t, t.TempDir(), c.toml)
@@ -172,36 +170,35 @@ func TestHooksOnAnotherMachine(t *testing.T) {
 // TestHooksMadeThere: the start has gc make the file on the agent's machine, with what is
 // known here of the user's own.
 func TestHooksMadeThere(t *testing.T) {
-	const far = "session = \"ssh://far\"\nwork_dir = \"/w\"\npre_start = [\"first\"]\n"
-	for name, c := range map[string]struct{ toml, line string }{
-		"qwen": {"provider = \"qwen\"\n", `"$GC_BIN" hook-file 'qwen' '/w/.gc/hooks/gc-city-a.json'`},
-		"qwen's own": {
-			"provider = \"qwen\"\nenv = { QWEN_CODE_SYSTEM_SETTINGS_PATH = \"/own it\" }\n",
-			`"$GC_BIN" hook-file 'qwen' '/w/.gc/hooks/gc-city-a.json' '/own it'`,
-		},
-		"codex": {"provider = \"codex\"\n", `"$GC_BIN" hook-file 'codex' '/w/.gc/hooks/gc-city-a.sh'`},
-		"codex's own": {
-			"provider = \"codex\"\nargs = [\"-c\", \"notify=['mine', '-n']\"]\n",
-			`"$GC_BIN" hook-file 'codex' '/w/.gc/hooks/gc-city-a.sh' 'mine' '-n'`,
-		},
-		"codex's home": {
-			"provider = \"codex\"\nenv = { CODEX_HOME = \"/c\" }\n",
-			`CODEX_HOME='/c' "$GC_BIN" hook-file 'codex' '/w/.gc/hooks/gc-city-a.sh'`,
-		},
+	for where, place := range map[string]struct{ toml, dir string }{
+		"by ssh":   {"session = \"ssh://far\"\nwork_dir = \"/w\"\n", "/w"},
+		"in a pod": {"session = \"k8s\"\nk8s = { image = \"x\" }\n", "/workspace"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s, cfg := started(t, t.TempDir(), c.toml+far)
-			if len(cfg.PreStart) != 2 || cfg.PreStart[0] != "first" || cfg.PreStart[1] != c.line {
-				t.Errorf("%q, want %q", cfg.PreStart, c.line)
-			}
-			if len(s.Config.PreStart) != 1 || len(cfg.CopyFiles) != 0 {
-				t.Errorf("the agent's own: %q; files %+v", s.Config.PreStart, cfg.CopyFiles)
-			}
-			named := strings.HasSuffix(cfg.Command, ` -c 'notify=["/bin/sh","/w/.gc/hooks/gc-city-a.sh"]'`) || cfg.Env["QWEN_CODE_SYSTEM_SETTINGS_PATH"] == "/w/.gc/hooks/gc-city-a.json"
-			if !named {
-				t.Errorf("%s, %v", cfg.Command, cfg.Env)
-			}
-		})
+		for name, c := range map[string]struct{ toml, env, line string }{
+			"qwen": {"provider = \"qwen\"\n", "", `'qwen' 'FILE.json'`},
+			"qwen's own": {
+				"provider = \"qwen\"\nenv = { QWEN_CODE_SYSTEM_SETTINGS_PATH = \"/own it\" }\n", "", `'qwen' 'FILE.json' '/own it'`,
+			},
+			"codex":        {"provider = \"codex\"\n", "", `'codex' 'FILE.sh'`},
+			"codex's own":  {"provider = \"codex\"\nargs = [\"-c\", \"notify=['mine', '-n']\"]\n", "", `'codex' 'FILE.sh' 'mine' '-n'`},
+			"codex's home": {"provider = \"codex\"\nenv = { CODEX_HOME = \"/c\" }\n", "CODEX_HOME='/c' ", `'codex' 'FILE.sh'`},
+		} {
+			t.Run(name+" "+where, func(t *testing.T) {
+				file := place.dir + "/.gc/hooks/gc-city-a"
+				line := c.env + `"$GC_BIN" hook-file ` + strings.ReplaceAll(c.line, "FILE", file)
+				s, cfg := started(t, t.TempDir(), c.toml+place.toml+"pre_start = [\"first\"]\n")
+				if len(cfg.PreStart) != 2 || cfg.PreStart[0] != "first" || cfg.PreStart[1] != line {
+					t.Errorf("%q, want %q", cfg.PreStart, line)
+				}
+				if len(s.Config.PreStart) != 1 || len(cfg.CopyFiles) != 0 {
+					t.Errorf("the agent's own: %q; files %+v", s.Config.PreStart, cfg.CopyFiles)
+				}
+				named := strings.HasSuffix(cfg.Command, ` -c 'notify=["/bin/sh","`+file+`.sh"]'`) || cfg.Env["QWEN_CODE_SYSTEM_SETTINGS_PATH"] == file+".json"
+				if !named {
+					t.Errorf("%s, %v", cfg.Command, cfg.Env)
+				}
+			})
+		}
 	}
 }
 

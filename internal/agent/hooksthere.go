@@ -18,10 +18,10 @@ import (
 const HookFileCommand = "hook-file"
 
 // mergesThere reports whether the program gets a file of hooks that gc makes on its machine,
-// since only there its own settings can be read: qwen and codex on ssh hosts.
+// since only there its own settings can be read: qwen and codex.
 func (s *Spec) mergesThere(cfg *runtime.Config) bool {
 	style := s.Resolved.HooksStyle
-	return (style == hooks.ByQwen || style == hooks.ByCodex) && s.elsewhere() && !s.InPod() && cfg.WorkDir != "" && s.hooked(cfg)
+	return (style == hooks.ByQwen || style == hooks.ByCodex) && s.elsewhere() && cfg.WorkDir != "" && s.hooked(cfg)
 }
 
 // hooksThere lets the start make that file, before the program starts.

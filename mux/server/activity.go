@@ -125,7 +125,7 @@ func (a *apiServer) handleReport(w http.ResponseWriter, r *http.Request) (any, e
 	}
 	s := leaders[sender.Chain[len(sender.Chain)-1].PID]
 	if s == nil { // as around does
-		s = a.srv.sessions.withID(sender.Env[proctree.SessionVar])
+		s = a.srv.sessions.withIDSoon(sender.Env[proctree.SessionVar])
 	}
 	if s == nil {
 		return nil, fmt.Errorf("%w: process %d", api.ErrNotInside, sender.Chain[0].PID)

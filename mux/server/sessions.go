@@ -102,6 +102,17 @@ func (t *sessionTable) withID(id string) *session {
 	return t.byID[id]
 }
 
+// withIDSoon is withID, but waits for sessions that are being created: a program may call
+// the server before its session is entered.
+func (t *sessionTable) withIDSoon(id string) *session {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	for id != "" && t.byID[id] == nil && t.creating > 0 {
+		t.created.Wait()
+	}
+	return t.byID[id]
+}
+
 // close lets no more sessions be created and returns the running ones. ErrBusy if there
 // are any, unless force.
 func (t *sessionTable) close(force bool) ([]*session, error) {

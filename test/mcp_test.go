@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,23 +25,27 @@ const inspectorPackage = "@modelcontextprotocol/inspector@2.12.0"
 // now.
 func placeMCP(t *testing.T) {
 	t.Helper()
+	if err := placed(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var placed = sync.OnceValue(func() error { // once: a program that runs cannot be written
 	path := filepath.Join(filepath.Dir(gcBin), "gc-mcp")
 	if built := os.Getenv("GC_E2E_BIN"); built != "" {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(built), "gc-mcp"))
 		if err != nil {
-			t.Fatalf("make build makes it: %v", err)
+			return fmt.Errorf("make build makes it: %w", err)
 		}
-		if err := testenv.WriteProgram(path, data); err != nil {
-			t.Fatal(err)
-		}
-		return
+		return testenv.WriteProgram(path, data)
 	}
 	build := exec.Command("go", "build", "-trimpath", "-o", path, "gascity.dev/gc/cmd/gc-mcp")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build gc-mcp: %v\n%s", err, out)
+		return fmt.Errorf("build gc-mcp: %w\n%s", err, out)
 	}
-}
+	return nil
+})
 
 // inspector calls `gc mcp` with a client that is not ours.
 type inspector struct {

@@ -118,14 +118,12 @@ func (a *apiServer) handleReport(w http.ResponseWriter, r *http.Request) (any, e
 	if err != nil {
 		return nil, err
 	}
-	leaders := a.srv.sessions.leaders()
-	sender, err := told.Examine(endpoint.Peer(r), func(pid int) bool { return leaders[pid] != nil })
+	s, sender, err := a.srv.sessions.sender(endpoint.Peer(r))
+	if err == nil && s == nil && a.srv.sessions.awaitID(sender.Env[proctree.SessionVar]) {
+		s, sender, err = a.srv.sessions.sender(endpoint.Peer(r))
+	}
 	if err != nil {
 		return nil, err
-	}
-	s := leaders[sender.Chain[len(sender.Chain)-1].PID]
-	if s == nil { // as around does
-		s = a.srv.sessions.withIDSoon(sender.Env[proctree.SessionVar])
 	}
 	if s == nil {
 		return nil, fmt.Errorf("%w: process %d", api.ErrNotInside, sender.Chain[0].PID)
@@ -152,6 +150,21 @@ func (a *apiServer) handleReport(w http.ResponseWriter, r *http.Request) (any, e
 	s.activity.save()
 	s.broadcast()
 	return api.ReportResult{Session: s.name(), SID: s.rec.ID, Ignored: why}, nil
+}
+
+// sender examines a process that reports, and returns the session that it runs in; nil if it
+// is in none, as around does.
+func (t *sessionTable) sender(pid int) (*session, told.Sender, error) {
+	leaders := t.leaders()
+	sender, err := told.Examine(pid, func(pid int) bool { return leaders[pid] != nil })
+	if err != nil {
+		return nil, sender, err
+	}
+	s := leaders[sender.Chain[len(sender.Chain)-1].PID]
+	if s == nil {
+		s = t.withID(sender.Env[proctree.SessionVar])
+	}
+	return s, sender, nil
 }
 
 // see notes that a person has seen the session: its results are no longer news.

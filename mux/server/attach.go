@@ -85,11 +85,7 @@ func (t *sessionTable) leaders() map[int]*session {
 
 // around returns the running session that a process runs in; nil if none.
 func (t *sessionTable) around(pid int) *session {
-	srv := t.srv
 	leaders := t.leaders()
-	if len(leaders) == 0 {
-		return nil
-	}
 	for at := pid; at > 1; {
 		if s := leaders[at]; s != nil {
 			return s
@@ -104,9 +100,8 @@ func (t *sessionTable) around(pid int) *session {
 	if err != nil || env[proctree.SessionVar] == "" {
 		return nil
 	}
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return t.byID[env[proctree.SessionVar]]
+	t.awaitID(env[proctree.SessionVar])
+	return t.withID(env[proctree.SessionVar])
 }
 
 // configure sets the session's size without clients.

@@ -21,6 +21,10 @@ import (
 	"gascity.dev/gc/mux/keeper"
 )
 
+// enterFault is called when a session's program runs and the session is not entered yet;
+// tests replace it.
+var enterFault = func() {}
+
 // create starts a session; that of a background command if command is not nil.
 func (srv *server) create(r api.CreateRequest, command *commandStart) (*session, error) {
 	if r.Cols == 0 {
@@ -32,11 +36,14 @@ func (srv *server) create(r api.CreateRequest, command *commandStart) (*session,
 	if err := program.Check(&r); err != nil {
 		return nil, err
 	}
+	if r.ID == "" {
+		r.ID = newID(time.Now())
+	}
 	if err := srv.sessions.reserve(r.Name, r.ID); err != nil {
 		return nil, err
 	}
 	s, err := srv.spawn(r, command)
-	srv.sessions.release(r.Name, err == nil)
+	srv.sessions.release(r.Name, r.ID, err == nil)
 	if err != nil {
 		if errors.Is(err, unix.EMFILE) {
 			err = api.ErrOpenFiles
@@ -56,9 +63,6 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 	}
 	if command != nil {
 		rec.Exec, rec.Pipes, rec.Owner = true, command.pipes, command.owner
-	}
-	if rec.ID == "" {
-		rec.ID = newID(time.Now())
 	}
 	if err := srv.checkDescriptors(); err != nil {
 		return nil, err
@@ -86,6 +90,7 @@ func (srv *server) spawn(r api.CreateRequest, command *commandStart) (*session, 
 	s.storage.startRecording()
 	s.output.open()
 	s.mu.Unlock()
+	enterFault()
 	srv.mu.Lock()
 	srv.sessions.enter(s, true)
 	srv.events.emit(s, api.Event{Type: api.EventStarted}) // under mu, so before its exit is noticed

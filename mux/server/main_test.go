@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	if keeper.IsDaemon(os.Args) {
 		commandFault = dieAt(os.Args)
 		feedFault = panicAt
+		enterFault = func() { enterLate(os.Args) }
 		testenv.Exit(runDaemon(os.Args))
 	}
 	if mode := os.Getenv(receiverVar); mode != "" {
@@ -35,6 +36,9 @@ func TestMain(m *testing.M) {
 	}
 	if mode := os.Getenv(menuVar); mode != "" {
 		testenv.Exit(runMenu(mode))
+	}
+	if path := os.Getenv(earlyVar); path != "" {
+		testenv.Exit(reportEarly(path))
 	}
 	if os.Getenv(controlHostVar) != "" {
 		testenv.Exit(runControlHost())

@@ -100,7 +100,7 @@ func newServer(set settings) *server {
 	srv.keeper = keeperLink{srv: srv, replaced: make(chan struct{})}
 	srv.journals = journals{srv: srv, writer: journal.NewWriter()}
 	srv.events.log = event.NewLog[api.Event](event.Options{})
-	srv.sessions = sessionTable{srv: srv, byID: make(map[string]*session), byName: make(map[string]*session)}
+	srv.sessions = sessionTable{srv: srv, byID: make(map[string]*session), byName: make(map[string]*session), creating: make(map[string]bool)}
 	srv.sessions.created.L = &srv.mu
 	srv.nesting = attached.NewNesting(srv.sessions.aroundAny)
 	srv.outbox, srv.cities = outbox.New(srv.lifetime.done), cities.New(srv.lifetime.done)

@@ -28,15 +28,15 @@ type sessionTable struct {
 	exited   []*session                   // oldest first
 	early    map[string]keeper.ExitNotice // exits that overtook their session
 	owned    owned.Table
-	creating int       // sessions being created
-	created  sync.Cond // one of them exists or failed
-	stopping bool      // no more sessions are created
+	creating map[string]bool // ids of sessions being created
+	created  sync.Cond       // one of them exists or failed
+	stopping bool            // no more sessions are created
 
 	idleTimer  *time.Timer // runs while there is no session at all
 	sweepTimer *time.Timer // runs while exited sessions are kept
 }
 
-// reserve takes the name, so that of two creates one wins.
+// reserve takes the name and the id, so that of two creates one wins.
 func (t *sessionTable) reserve(name, id string) error {
 	t.srv.mu.Lock()
 	defer t.srv.mu.Unlock()
@@ -46,20 +46,20 @@ func (t *sessionTable) reserve(name, id string) error {
 	if s, taken := t.byName[name]; taken && (s == nil || s.life.running()) {
 		return fmt.Errorf("%w: %s", api.ErrExists, name)
 	}
-	if id != "" && t.byID[id] != nil {
+	if t.byID[id] != nil || t.creating[id] {
 		return fmt.Errorf("%w: id %s", api.ErrExists, id)
 	}
 	t.byName[name] = nil
-	t.creating++
+	t.creating[id] = true
 	t.checkIdle()
 	return nil
 }
 
 // release ends the creation that reserve began.
-func (t *sessionTable) release(name string, created bool) {
+func (t *sessionTable) release(name, id string, created bool) {
 	t.srv.mu.Lock()
 	defer t.srv.mu.Unlock()
-	t.creating--
+	delete(t.creating, id)
 	t.created.Broadcast()
 	if !created {
 		delete(t.byName, name)
@@ -74,6 +74,17 @@ func (t *sessionTable) awaitCreated(name string) {
 	for s, taken := t.byName[name]; taken && s == nil; s, taken = t.byName[name] {
 		t.created.Wait()
 	}
+}
+
+// awaitID waits while a session of the id is being created: its program runs before the
+// session is entered. false if none was.
+func (t *sessionTable) awaitID(id string) (waited bool) {
+	t.srv.mu.Lock()
+	defer t.srv.mu.Unlock()
+	for ; t.creating[id]; waited = true {
+		t.created.Wait()
+	}
+	return waited
 }
 
 // enter adds a session. mu is held.
@@ -102,17 +113,6 @@ func (t *sessionTable) withID(id string) *session {
 	return t.byID[id]
 }
 
-// withIDSoon is withID, but waits for sessions that are being created: a program may call
-// the server before its session is entered.
-func (t *sessionTable) withIDSoon(id string) *session {
-	t.srv.mu.Lock()
-	defer t.srv.mu.Unlock()
-	for id != "" && t.byID[id] == nil && t.creating > 0 {
-		t.created.Wait()
-	}
-	return t.byID[id]
-}
-
 // close lets no more sessions be created and returns the running ones. ErrBusy if there
 // are any, unless force.
 func (t *sessionTable) close(force bool) ([]*session, error) {
@@ -122,7 +122,7 @@ func (t *sessionTable) close(force bool) ([]*session, error) {
 		return nil, fmt.Errorf("%w: %d", api.ErrBusy, n)
 	}
 	t.stopping = true
-	for t.creating > 0 { // a session being started would outlive the server
+	for len(t.creating) > 0 { // a session being started would outlive the server
 		t.created.Wait()
 	}
 	var all []*session

@@ -70,9 +70,20 @@ func exitOf(pod *corev1.Pod) *outcome.Exit {
 		if said.Time.IsZero() {
 			said.Time = exit.Time
 		}
-		return &said
+		return explained(pod, &said)
 	}
 	return exit
+}
+
+// explained returns an exit that the pod's multiplexer told, with the cluster's reason if it
+// knows one by now.
+func explained(pod *corev1.Pod, exit *outcome.Exit) *outcome.Exit {
+	if exit == nil || exit.Reason != outcome.Stopped || podstate.Ending(pod) == "" {
+		return exit
+	}
+	e := *exit
+	e.Reason, e.Disrupted = podstate.Ending(pod), true
+	return &e
 }
 
 // LastExit implements runtime.ExitReporter. It makes no request for a pod that has ended.
@@ -98,6 +109,7 @@ func (p *Provider) LastExit(ctx context.Context, name string) (*runtime.Exit, er
 				return exitOf(pod), nil
 			}
 		}
+		exit = explained(pod, exit)
 	}
 	return exit, err
 }

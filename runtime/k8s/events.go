@@ -103,7 +103,7 @@ func (s *subscription) run(ctx context.Context, change <-chan struct{}) {
 				return
 			}
 		case e := <-s.fed:
-			if f := s.pods[e.uid]; f != nil && !s.pass(ctx, f, e.Event) {
+			if f := s.pods[e.uid]; f != nil && !s.pass(ctx, e.uid, f, e.Event) {
 				return
 			}
 		case <-known.C:
@@ -117,7 +117,7 @@ func (s *subscription) run(ctx context.Context, change <-chan struct{}) {
 }
 
 // pass reports an event of a multiplexer. false: ctx has ended.
-func (s *subscription) pass(ctx context.Context, f *followed, e runtime.Event) bool {
+func (s *subscription) pass(ctx context.Context, uid types.UID, f *followed, e runtime.Event) bool {
 	if e.Session != f.name {
 		return true // a background command
 	}
@@ -129,6 +129,9 @@ func (s *subscription) pass(ctx context.Context, f *followed, e runtime.Event) b
 			return true
 		}
 		f.ended, f.stopped = true, !ended(e.Exit)
+		if pod, err := s.p.pods.Get(names.Pod(s.p.city, f.name)); err == nil && pod != nil && pod.UID == uid {
+			e.Exit = explained(pod, e.Exit)
+		}
 	}
 	return s.send(ctx, e)
 }

@@ -19,8 +19,9 @@ import (
 
 // Reasons of an exit that the cluster caused.
 const (
-	OOMKilled = "OOMKilled" // the agent, or all of its pod, used too much memory
-	Evicted   = "Evicted"   // the node lacked something
+	OOMKilled = "OOMKilled"   // the agent, or all of its pod, used too much memory
+	Evicted   = "Evicted"     // the node lacked something
+	Deleted   = "pod deleted" // while the agent ran
 )
 
 // Exit returns how a pod's agent ended; nil while it may run. The reason is one of
@@ -31,6 +32,8 @@ func Exit(pod *corev1.Pod) *outcome.Exit {
 	case e == nil:
 	case disruption(pod) != "":
 		e.Reason, e.Disrupted = disruption(pod), true
+	case e.Reason == outcome.Stopped && Ending(pod) != "":
+		e.Reason, e.Disrupted = Ending(pod), true
 	case e.Reason == outcome.Stopped || e.Reason == outcome.Unknown:
 		e.Disrupted = true
 	}
@@ -85,6 +88,14 @@ func disruption(pod *corev1.Pod) string {
 		return c.Reason
 	}
 	return ""
+}
+
+// Ending returns why the pod ends, or ended, while its session ran; "" if nothing is known.
+func Ending(pod *corev1.Pod) string {
+	if why := disruption(pod); why != "" || pod.DeletionTimestamp == nil || Stopped(pod) {
+		return why
+	}
+	return Deleted
 }
 
 // maxMessage bounds the message in a reason, in bytes.

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"gascity.dev/gc/runtime/k8s/internal/names"
 )
 
 var finished = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -53,7 +55,11 @@ func TestExit(t *testing.T) {
 		{"its container ended, a side container runs", with(ended(7, "Error"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), "exit status 7", false},
 		{"killed", ended(137, "Error"), "SIGKILL (killed)", false},
 		{"exit status above all signals", ended(255, "Error"), "exit status 255", false},
-		{"stopped by us", with(ended(143, "Error"), deleted), "SIGTERM (stopped)", true},
+		{"deleted by hand", with(ended(143, "Error"), deleted), "SIGTERM (pod deleted)", true},
+		{"evicted and deleted", with(with(ended(143, "Error"), drained), deleted), "SIGTERM (EvictionByEvictionAPI)", true},
+		{"stopped by us", with(with(ended(143, "Error"), deleted), func(p *corev1.Pod) {
+			p.Annotations = map[string]string{names.AnnotationStopped: "2026-01-02T03:04:05Z"}
+		}), "SIGTERM (stopped)", true},
 		{"exited while it was stopped", with(ended(1, "Error"), deleted), "exit status 1", false},
 		{"out of memory", ended(137, "OOMKilled"), "SIGKILL (OOMKilled)", false},
 		{"evicted", with(ended(137, "Error"), evicted), "SIGKILL (Evicted)", true},

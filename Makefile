@@ -188,7 +188,7 @@ e2e-web: build-gc ## gc web in real Chromium (chromium; GC_WEB_PICTURES=DIR writ
 
 .PHONY: e2e-agents
 e2e-agents: build-gc ## real agents from npm without a network, on a terminal and over ACP (AGENT=claude for one, REPORT=docs/agents.md writes the table)
-	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents|Fresh|Recipes|Resumed|Stuck|Limited|Team|ACP)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents|Fresh|Recipes|Resumed|Stuck|Limited|Team|ACP|ACPClientTools)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
 
 .PHONY: e2e-agents-far
 e2e-agents-far: build-gc ## real agents on another machine over a real sshd, with the hooks that gc installs there (root, openssh-server; AGENT=claude for one)

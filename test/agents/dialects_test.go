@@ -57,7 +57,7 @@ func (p parts) text() string {
 }
 
 // shellNames are the agents' names of the tool that runs a command.
-var shellNames = []string{"Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell"}
+var shellNames = []string{"Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "mcp__acp__Bash"}
 
 func shellOf(names []string) string {
 	for _, n := range shellNames {
@@ -158,6 +158,8 @@ func commandArgs(tool, command string, more bool) string {
 		args["is_background"] = false
 	case "exec_command":
 		args = obj{"cmd": command}
+	case "mcp__acp__Bash":
+		args["timeout"] = 60_000
 	case "shell":
 		args = obj{"command": []string{"bash", "-lc", command}}
 	}

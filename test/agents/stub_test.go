@@ -60,8 +60,8 @@ const limited = "LIMITED"
 
 // stub is the model. It follows the user's last text: TRY(command) runs a shell
 // command, RUN(command) too and requests more permissions if a model can
-// (codex), CALL(tool) calls a tool of gc's MCP server, SLOW(n) speaks for n seconds,
-// anything else gets a short answer. "Run this command: …", words for a real model, too, is
+// (codex), CALL(tool) calls a tool of gc's MCP server, USE(tool arguments) a tool of another,
+// SLOW(n) speaks for n seconds, anything else gets a short answer. "Run this command: …", words for a real model, too, is
 // RUN. It follows each text once: agents repeat the text of an interrupted turn before
 // the next message.
 type stub struct {
@@ -213,7 +213,7 @@ var mailNotice = regexp.MustCompile(`\[gc:mail [a-z0-9]+\]`)
 // command is a person's message in the recipes.
 var command = regexp.MustCompile(`Run this command: (.+)`)
 
-var directions = regexp.MustCompile(`(RUN|TRY|SLOW|CALL)\(([^)]*)\)`)
+var directions = regexp.MustCompile(`(RUN|TRY|SLOW|CALL|USE)\(([^)]*)\)`)
 
 // answer writes the response to the request in the dialect.
 func (s *stub) answer(d dialect, w *stream, r *request) {
@@ -231,6 +231,13 @@ func (s *stub) answer(d dialect, w *stream, r *request) {
 		d.tool(w, r.Shell, commandArgs(r.Shell, argument, verb == "RUN"))
 		d.close(w, true)
 		return
+	}
+	if verb == "USE" {
+		if name, args := use(r.Tools, argument); name != "" {
+			d.tool(w, name, args)
+			d.close(w, true)
+			return
+		}
 	}
 	if name, args := s.call(r, verb, argument); name != "" {
 		d.tool(w, name, args)

@@ -276,14 +276,14 @@ type Page struct {
 // History is a page of the rows that a session has shown, the screen included.
 type History struct {
 	Cols  int           `json:"cols"`
-	Lines []HistoryLine `json:"lines"` // in order
-	More  bool          `json:"more"`  // there are earlier ones
-	Total uint64        `json:"total"` // the line that will follow the last one
-	Lost  int           `json:"lost,omitempty"`
+	Lines []HistoryLine `json:"lines"`          // in order
+	More  bool          `json:"more"`           // there are earlier ones
+	Total uint64        `json:"total"`          // the line that will follow the last one
+	Lost  int           `json:"lost,omitempty"` // lines that are no longer kept
 }
 
-// HistoryLine is one row. Rows count from 1 while the session lives and its size stays; on
-// a resize they count anew.
+// HistoryLine is one row. The numbers of rows grow from 1 on, with gaps, and stay while the session
+// lives and its size stays.
 type HistoryLine struct {
 	N    uint64  `json:"n"`
 	Line vt.Line `json:"line"`

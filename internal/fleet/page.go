@@ -23,7 +23,7 @@ func PageOf(lines []vt.Line, p Page) History {
 	from := end
 	for from > 0 && len(h.Lines) < want {
 		from--
-		if p.Search == "" || contains(lines[from], p.Search) {
+		if p.Search == "" || Contains(lines[from], p.Search) {
 			h.Lines = append(h.Lines, HistoryLine{N: uint64(from + 1), Line: lines[from]})
 		}
 	}
@@ -34,7 +34,8 @@ func PageOf(lines []vt.Line, p Page) History {
 	return h
 }
 
-func contains(l vt.Line, text string) bool {
+// Contains reports whether a row has a text, whatever the case.
+func Contains(l vt.Line, text string) bool {
 	var b strings.Builder
 	for _, r := range l.Runs {
 		b.WriteString(r.Text)

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"gascity.dev/gc/internal/screens"
@@ -43,8 +42,6 @@ func (c *Client) Screens(ctx context.Context) (screens.Viewer, error) {
 		return nil, context.Cause(life)
 	case refusal == nil:
 		return nil, c.unreachable(err)
-	case refusal.StatusCode == http.StatusNotFound:
-		return nil, fmt.Errorf("%w: live screens", api.ErrVersion)
 	}
 	return nil, replyError(refusal)
 }

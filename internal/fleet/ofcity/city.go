@@ -81,40 +81,23 @@ func (c *City) forget(client *api.Client) {
 	}
 }
 
-// Pauses between two tries to reach a controller, and the least time between two
-// snapshots.
 const (
-	firstPause = 100 * time.Millisecond
-	maxPause   = 5 * time.Second
-	settle     = 250 * time.Millisecond
+	maxPause = 5 * time.Second        // of a question to the controller, and between two to the sessions
+	settle   = 250 * time.Millisecond // the least time between two snapshots
 )
 
 // Watch implements [fleet.Fleet].
 func (c *City) Watch(ctx context.Context, show func(fleet.Snapshot)) error {
-	last := fleet.Snapshot{Name: c.dir, City: c.dir, Agents: []fleet.Agent{}, Attention: []fleet.Attention{}, Messages: []fleet.Message{}}
-	lost, pause := time.Time{}, firstPause
-	for ctx.Err() == nil {
-		err := c.follow(ctx, func(s fleet.Snapshot) {
-			last, lost, pause = s, time.Time{}, firstPause
-			show(s)
-		})
-		if ctx.Err() != nil {
-			break
+	nothing := fleet.Snapshot{Name: c.dir, City: c.dir, Agents: []fleet.Agent{}, Attention: []fleet.Attention{}, Messages: []fleet.Message{}}
+	return fleet.Steady(ctx, nothing, c.follow, func(err error) string {
+		switch {
+		case err == nil:
+			return "the controller ended"
+		case errors.Is(err, api.ErrNoController):
+			return "no controller runs: gc start"
 		}
-		if lost.IsZero() {
-			lost = time.Now()
-		}
-		last.LostSince, last.Lost = lost, "the controller ended"
-		if errors.Is(err, api.ErrNoController) {
-			last.Lost = "no controller runs: gc start"
-		} else if err != nil {
-			last.Lost = err.Error()
-		}
-		show(last)
-		_ = clock.Sleep(ctx, pause)
-		pause = min(2*pause, maxPause)
-	}
-	return ctx.Err()
+		return err.Error()
+	}, show)
 }
 
 // follow shows snapshots until the controller is lost. An event of the city is what may

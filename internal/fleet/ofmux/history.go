@@ -2,6 +2,7 @@ package ofmux
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -10,133 +11,107 @@ import (
 	"gascity.dev/gc/vt"
 )
 
-// Of a history that is read: at least what any session keeps by default.
-const (
-	historyLines = 1_000_000
-	historyBytes = 256 << 20
-	chunkRows    = 1000 // rows that are made at a time
-)
-
-// History implements [fleet.Fleet]. Rows count from 1 with the oldest that is kept.
+// History implements [fleet.Fleet]. Only the lines of the page are read, and searching is the
+// server's.
 func (m *Mux) History(ctx context.Context, id string, p fleet.Page) (fleet.History, error) {
 	c, err := m.client(ctx)
 	if err != nil {
 		return fleet.History{}, err
 	}
-	info, err := c.Get(ctx, id)
+	now, err := c.History(ctx, id, api.HistoryRequest{Screen: true})
+	if errors.Is(err, api.ErrRequest) || errors.Is(err, api.ErrVersion) {
+		return m.olderHistory(ctx, c, id, p)
+	}
 	if err != nil {
 		return fleet.History{}, wrong(err)
 	}
-	peek, err := c.Peek(ctx, api.PeekRequest{Name: id, Format: api.FormatANSI})
-	if err != nil {
-		return fleet.History{}, wrong(err)
+	h, err := pageOf(&now, p, func(r api.HistoryRequest) (api.HistoryResult, error) { return c.History(ctx, id, r) })
+	return h, wrong(err)
+}
+
+// pager makes one page of a history, from its end to its beginning.
+type pager struct {
+	read   func(api.HistoryRequest) (api.HistoryResult, error)
+	cols   int
+	first  uint64 // the oldest line
+	before uint64 // the row that follows the page; 0: none
+	search string
+	want   int                 // rows that are still missing
+	found  []fleet.HistoryLine // the newest first
+	more   bool                // there are earlier rows
+}
+
+// pageOf returns a page of a history. now is its end, with the screen.
+func pageOf(now *api.HistoryResult, p fleet.Page, read func(api.HistoryRequest) (api.HistoryResult, error)) (fleet.History, error) {
+	pg := &pager{read: read, cols: now.Screen.Cols, first: now.First, before: p.Before, search: p.Search, want: p.Lines}
+	if pg.want <= 0 {
+		pg.want = fleet.PageLines
 	}
-	t, err := vt.New(vt.Options{Cols: info.Size.Cols, Rows: info.Size.Rows, HistoryLines: historyLines, HistoryBytes: historyBytes})
-	if err != nil {
-		return fleet.History{}, err
+	shown := screenRows(now)
+	h := fleet.History{Cols: pg.cols, Total: rowNumber(now.Closed, 0), Lost: int(now.First)}
+	if len(shown) > 0 {
+		h.Total = shown[len(shown)-1].N + 1
 	}
-	if _, err := t.Write([]byte(peek.Text)); err != nil {
-		return fleet.History{}, err
+	pg.take(shown)
+	end := now.Closed
+	if p.Before > 0 {
+		end = min(end, lineOfRow(p.Before)+1) // the line of that row may begin before it
 	}
-	h, err := historyOf(string(t.AppendRows(nil, true)), info.Size.Cols, p)
-	h.Cols, h.Lost = info.Size.Cols, peek.HistoryLost
+	err := pg.lines(end)
+	h.Lines, h.More = append([]fleet.HistoryLine{}, pg.found...), pg.more
+	slices.Reverse(h.Lines)
 	return h, err
 }
 
-// chunk is a part of a history: unwrapped lines, each with its own renditions.
-type chunk struct {
-	lines []string
-	first int // its first row, from 0
-	rows  int
-}
-
-// historyOf returns a page of a history in unwrapped lines. It makes cells only of what the
-// page needs.
-func historyOf(text string, cols int, p fleet.Page) (fleet.History, error) {
-	chunks, total, err := chunksOf(text, cols)
-	if err != nil {
-		return fleet.History{}, err
-	}
-	h := fleet.History{Total: uint64(total) + 1, Lines: []fleet.HistoryLine{}}
-	end := total
-	if p.Before > 0 && p.Before <= uint64(total) {
-		end = int(p.Before) - 1
-	}
-	var found [][]fleet.HistoryLine // the newest first
-	want := p.Lines
-	if want <= 0 {
-		want = fleet.PageLines
-	}
-	for _, c := range slices.Backward(chunks) {
-		if c.first >= end || want == 0 {
+// take adds the rows that belong to the page.
+func (pg *pager) take(rows []fleet.HistoryLine) {
+	for _, r := range slices.Backward(rows) {
+		if pg.before > 0 && r.N >= pg.before {
 			continue
 		}
-		rows, err := rowsOf(c.lines, cols)
-		if err != nil {
-			return fleet.History{}, err
+		if pg.want == 0 {
+			pg.more = true
+			return
 		}
-		page := fleet.PageOf(rows, fleet.Page{Before: uint64(min(end, c.first+len(rows))-c.first) + 1, Lines: want, Search: p.Search})
-		for i := range page.Lines {
-			page.Lines[i].N += uint64(c.first)
+		if pg.search == "" || fleet.Contains(r.Line, pg.search) {
+			pg.found, pg.want = append(pg.found, r), pg.want-1
 		}
-		found, want = append(found, page.Lines), want-len(page.Lines)
-		h.More = page.More || c.first > 0
 	}
-	for _, lines := range slices.Backward(found) {
-		h.Lines = append(h.Lines, lines...)
-	}
-	return h, nil
 }
 
-// chunksOf cuts a history, and counts its rows.
-func chunksOf(text string, cols int) (chunks []chunk, total int, err error) {
-	var c chunk
-	most, long := 0, false
-	end := func() error {
-		if len(c.lines) == 0 {
+// lines adds rows of the lines before one.
+func (pg *pager) lines(end uint64) error {
+	for end > pg.first {
+		if pg.want == 0 {
+			pg.more = true
 			return nil
 		}
-		c.first, c.rows = total, len(c.lines)
-		if long {
-			rows, err := rowsOf(c.lines, cols)
-			if err != nil {
+		if pg.search != "" {
+			r, err := pg.read(api.HistoryRequest{From: end - 1, Find: strings.ToLower(pg.search), Fold: true, Back: true})
+			if err != nil || r.Found == nil || *r.Found >= end {
 				return err
 			}
-			c.rows = len(rows)
+			end = *r.Found + 1
 		}
-		total += c.rows
-		chunks, c, most, long = append(chunks, c), chunk{}, 0, false
-		return nil
-	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		n := mostRows(line, cols)
-		if most+n > chunkRows {
-			if err := end(); err != nil {
-				return nil, 0, err
-			}
+		from := pg.first
+		if most := uint64(min(pg.want, api.MaxHistoryLines)); end-from > most {
+			from = end - most
 		}
-		c.lines, most, long = append(c.lines, line), most+n, long || len(line) > cols
+		r, err := pg.read(api.HistoryRequest{From: from, Count: int(end - from)})
+		if err != nil {
+			return err
+		}
+		pg.first = max(pg.first, r.First)
+		pg.take(numbered(upTo(r.Lines, r.From, end), r.From, pg.cols))
+		end = from
 	}
-	return chunks, total, end()
+	return nil
 }
 
-// mostRows is how many rows a line takes at most: no character has more columns than bytes,
-// and a wide one may leave the last column of a row empty.
-func mostRows(line string, cols int) int { return 1 + len(line)/max(cols-1, 1) }
-
-// rowsOf reads lines as an emulator does.
-func rowsOf(lines []string, cols int) ([]vt.Line, error) {
-	rows := 0
-	for _, l := range lines {
-		rows += mostRows(l, cols)
+// upTo returns the lines before one; the first of them has a number.
+func upTo(lines []vt.Line, first, end uint64) []vt.Line {
+	if first >= end {
+		return nil
 	}
-	t, err := vt.New(vt.Options{Cols: max(cols, 2), Rows: rows + 1, HistoryLines: -1})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := t.Write([]byte(strings.Join(lines, "\r\n") + "\r\n")); err != nil {
-		return nil, err
-	}
-	return t.Screen().Lines[:t.Cursor().Row], nil
+	return lines[:min(uint64(len(lines)), end-first)]
 }

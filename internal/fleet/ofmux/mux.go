@@ -113,31 +113,16 @@ const (
 
 // Watch implements [fleet.Fleet].
 func (m *Mux) Watch(ctx context.Context, show func(fleet.Snapshot)) error {
-	last := fleet.Snapshot{Name: m.name, Host: m.host, Agents: []fleet.Agent{}, Attention: []fleet.Attention{}, Messages: []fleet.Message{}}
-	lost, pause := time.Time{}, firstPause
-	for ctx.Err() == nil {
-		err := m.follow(ctx, func(s fleet.Snapshot) {
-			last, lost, pause = s, time.Time{}, firstPause
-			show(s)
-		})
-		if ctx.Err() != nil {
-			break
+	nothing := fleet.Snapshot{Name: m.name, Host: m.host, Agents: []fleet.Agent{}, Attention: []fleet.Attention{}, Messages: []fleet.Message{}}
+	return fleet.Steady(ctx, nothing, m.follow, func(err error) string {
+		switch {
+		case err == nil:
+			return "no answer"
+		case errors.Is(err, api.ErrNoServer):
+			return "no multiplexer is running"
 		}
-		if lost.IsZero() {
-			lost = time.Now()
-		}
-		last.Lost, last.LostSince = "no answer", lost
-		if err != nil {
-			last.Lost = oneLine(err)
-		}
-		if errors.Is(err, api.ErrNoServer) {
-			last.Lost = "no multiplexer is running"
-		}
-		show(last)
-		_ = clock.Sleep(ctx, pause)
-		pause = min(2*pause, maxPause)
-	}
-	return ctx.Err()
+		return oneLine(err)
+	}, show)
 }
 
 // follow shows snapshots until the connection breaks.

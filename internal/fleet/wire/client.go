@@ -15,14 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"gascity.dev/gc/internal/clock"
 	"gascity.dev/gc/internal/fleet"
-)
-
-// Pauses between tries to reach a server that is away.
-const (
-	firstPause = 100 * time.Millisecond
-	maxPause   = 5 * time.Second
 )
 
 // Client is a fleet that a [Handler] serves. It is safe for concurrent use.
@@ -147,28 +140,14 @@ func (c *Client) call(ctx context.Context, method, path string, q url.Values, bo
 
 // Watch implements [fleet.Fleet].
 func (c *Client) Watch(ctx context.Context, show func(fleet.Snapshot)) error {
-	pause, lost := firstPause, time.Time{}
-	for {
-		err := c.follow(ctx, func(s fleet.Snapshot) {
-			pause, lost = firstPause, time.Time{}
+	follow := func(ctx context.Context, show func(fleet.Snapshot)) error {
+		return c.follow(ctx, func(s fleet.Snapshot) {
 			s.Host = cmp.Or(s.Host, c.host)
 			c.note(s)
 			show(s)
 		})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if lost.IsZero() {
-			lost = time.Now()
-		}
-		s := c.note(fleet.Snapshot{})
-		s.Lost, s.LostSince = err.Error(), lost
-		show(s)
-		if err := clock.Sleep(ctx, pause); err != nil {
-			return err
-		}
-		pause = min(2*pause, maxPause)
 	}
+	return fleet.Steady(ctx, c.note(fleet.Snapshot{}), follow, error.Error, show)
 }
 
 // note remembers a snapshot with a time; it returns the newest one.

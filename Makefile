@@ -188,7 +188,7 @@ e2e-web: build-gc ## gc web in real Chromium (chromium; GC_WEB_PICTURES=DIR writ
 
 .PHONY: e2e-agents
 e2e-agents: build-gc ## real agents from npm without a network, on a terminal and over ACP (AGENT=claude for one, REPORT=docs/agents.md writes the table)
-	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Agents|Fresh|Recipes|Resumed|Stuck|Limited|Team|ACP|ACPClientTools)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags agents -count=1 -timeout 30m -v -run '^Test(Bare|Delays|Agents|Fresh|Recipes|Resumed|Stuck|Limited|Team|ACP|ACPClientTools)$$$(if $(AGENT),/^$(AGENT)$$)' ./test/agents $(if $(REPORT),-report $(abspath $(REPORT)))
 
 .PHONY: e2e-agents-far
 e2e-agents-far: build-gc ## real agents on another machine over a real sshd, with the hooks that gc installs there (root, openssh-server; AGENT=claude for one)
@@ -251,6 +251,10 @@ bench-ui: build-gc ## pictures of gc ui; gc web with 100 agents: CPU, frames of 
 .PHONY: bench-detect
 bench-detect: build-gc ## how soon gc detects that an agent asks or is done
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^BenchmarkDetect$$' -benchtime 1x ./test/bench
+
+.PHONY: bench-hooks
+bench-hooks: build-gc ## hooks of 100 agents: how soon gc events shows a call, and its CPU beside the call; one call beside an empty Go program
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench '^Benchmark(Hooks|Report)$$' -benchtime 1x ./test/bench
 
 .PHONY: bench-acp
 bench-acp: build-gc ## agents over ACP: the host's memory, 20,000 updates at once, a message, a question, what a killed host leaves

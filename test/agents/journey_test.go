@@ -61,7 +61,7 @@ func TestAgents(t *testing.T) {
 			j.travel()
 		})
 	}
-	text := table(all) + sources(all)
+	text := table(all) + sources(all) + delays
 	t.Logf("\n%s", text)
 	if err := os.WriteFile(filepath.Join(root, "table"), []byte(text), 0o600); err != nil {
 		t.Error(err)

@@ -182,6 +182,7 @@ var arrows = map[string][]string{
 	"cmd/gc/internal/hostcmd":      {"internal/self", "cmd/gc/internal/cli", "cmd/gc/internal/display", "cmd/gc/internal/host", "cmd/gc/internal/hostcheck", "cmd/gc/internal/report", "internal/controller/outside", "internal/hosts", "internal/hosts/install", "mux/client"},
 	"cmd/gc/internal/hostcheck":    {"cmd/gc/internal/cli", "cmd/gc/internal/host", "internal/controller/outside", "internal/far", "internal/hosts", "internal/hosts/install", "internal/shell", "mux/api", "mux/client", "mux/many"},
 	"cmd/gc/internal/attentioncmd": {"cmd/gc/internal/cli", "cmd/gc/internal/display", "internal/controller/api"},
+	"cmd/gc/internal/citiescmd":    {"cmd/gc/internal/cli", "cmd/gc/internal/display", "internal/config", "internal/controller/api", "internal/controller/names"},
 	"cmd/gc/internal/citylog": {
 		"cmd/gc/internal/display", "cmd/gc/internal/follow", "cmd/gc/internal/words", "internal/controller/api", "mux/api", "mux/client", "runtime",
 	},

@@ -9,6 +9,7 @@ import (
 	"gascity.dev/gc/cmd/gc/internal/attentioncmd"
 	"gascity.dev/gc/cmd/gc/internal/backend"
 	"gascity.dev/gc/cmd/gc/internal/background"
+	"gascity.dev/gc/cmd/gc/internal/citiescmd"
 	"gascity.dev/gc/cmd/gc/internal/cli"
 	"gascity.dev/gc/cmd/gc/internal/host"
 	"gascity.dev/gc/cmd/gc/internal/hostcmd"
@@ -170,6 +171,7 @@ func rootEntries(a *app) []cli.Entry {
 		{Name: "start", Group: groupCity, Make: func() *cobra.Command { return newStartCmd(a) }},
 		{Name: "stop", Group: groupCity, Make: func() *cobra.Command { return newStopCmd(a) }},
 		{Name: "status", Group: groupCity, Make: func() *cobra.Command { return newStatusCmd(a) }},
+		{Name: "cities", Group: groupCity, Make: func() *cobra.Command { return citiescmd.New(&a.Console) }},
 		{Name: "restart", Group: groupCity, Make: func() *cobra.Command { return newRestartCmd(a) }},
 		{Name: "suspend", Group: groupCity, Make: func() *cobra.Command { return newSuspendCmd(a) }},
 		{Name: "resume", Group: groupCity, Make: func() *cobra.Command { return newResumeCmd(a) }},

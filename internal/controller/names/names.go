@@ -41,6 +41,7 @@ func Reconcile(ctx context.Context, c *config.City, p runtime.Provider, claims s
 	if !ok {
 		i = config.Identity{ID: newCityID()}
 	}
+	recordCity(claims, claim{City: c.Dir, ID: i.ID})
 	taken := false
 	if !i.InNames { // names of its own leave these to others
 		taken = claimNames(claims, claim{Space: space, City: c.Dir, ID: i.ID})
@@ -110,7 +111,7 @@ func firstNames(s *agent.Spec) []string {
 
 // claim records which city owns some names.
 type claim struct {
-	Space string `json:"space"`
+	Space string `json:"space,omitempty"` // "" = none
 	City  string `json:"city"`
 	ID    string `json:"id"`
 }
@@ -130,7 +131,21 @@ func ClaimsDir(getenv func(string) string) string {
 	return filepath.Join(paths.Dir, "cities")
 }
 
-// Cities returns the directories of this user's cities that have recorded a claim, in order.
+// recordCity records that a city was started, also one that claims no names.
+func recordCity(dir string, c claim) {
+	if dir == "" || os.MkdirAll(dir, 0o700) != nil {
+		return
+	}
+	sum := sha256.Sum256([]byte(c.City))
+	path := filepath.Join(dir, "city-"+hex.EncodeToString(sum[:16])+".json")
+	var have claim
+	if b, err := os.ReadFile(path); err != nil || json.Unmarshal(b, &have) != nil || have != c {
+		_ = replaceJSON(path, c) // the next start records it
+	}
+}
+
+// Cities returns the directories of this user's cities that were ever started, in order;
+// some may be gone.
 func Cities(claims string) []string {
 	files, _ := filepath.Glob(filepath.Join(claims, "*.json")) // the pattern is right
 	var dirs []string

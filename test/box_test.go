@@ -245,12 +245,18 @@ func (b *box) read(path string) string {
 // eventually polls until ok holds: for conditions without an event.
 func eventually(t *testing.T, what func() string, ok func() bool) {
 	t.Helper()
+	within(t, patience, what, ok)
+}
+
+// within is eventually with a limit of its own.
+func within(t *testing.T, limit time.Duration, what func() string, ok func() bool) {
+	t.Helper()
 	tick := time.NewTicker(15 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(limit)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("did not happen in %v: %s", patience, what())
+			t.Fatalf("did not happen in %v: %s", limit, what())
 		}
 		<-tick.C
 	}

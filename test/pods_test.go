@@ -4,11 +4,9 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -247,52 +245,4 @@ func (c *cluster) city() {
 	eventually(c.T, func() string { return c.kubectl("get", "pods", "-n", "agents") }, func() bool {
 		return len(own(".metadata.uid")) == 0
 	})
-}
-
-// volume is where the controller in the cluster keeps its city: as a volume is mounted for
-// a pod with a group.
-const volume = `
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: city}
-spec:
-  capacity: {storage: 1Gi}
-  accessModes: [ReadWriteOnce]
-  hostPath: {path: DIR}
-`
-
-// inside: the manifest of a controller in the cluster runs a city there. The node has no
-// network of services, so that controller does not reach the API server: unknown.
-func (c *cluster) inside() {
-	c.Parallel()
-	data, err := os.ReadFile("../contrib/k8s/controller.yaml")
-	if err != nil {
-		c.Fatal(err)
-	}
-	dir := c.TempDir()
-	if err := errors.Join(os.Chown(dir, 0, 1000), os.Chmod(dir, os.ModeSetgid|0o775)); err != nil {
-		c.Fatal(err)
-	}
-	text := strings.NewReplacer("registry.example/gc:1", gcImage, "node:22", podImage).Replace(string(data)) +
-		"---" + strings.Replace(volume, "DIR", dir, 1)
-	file := filepath.Join(c.TempDir(), "controller.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		c.Fatal(err)
-	}
-	c.kubectl("apply", "-n", "agents", "-f", file)
-	status := func() string {
-		out, _ := c.node.Kubectl(c.ctx, "exec", "-n", "agents", "gc-controller-0", "--", "/usr/local/bin/gc", "--city", "/city", "status").CombinedOutput()
-		if log, err := c.node.Kubectl(c.ctx, "logs", "-n", "agents", "gc-controller-0").CombinedOutput(); err == nil {
-			out = append(out, log...)
-		}
-		return string(out)
-	}
-	seen := regexp.MustCompile(`(?m)^coder +(running|unknown) .* k8s`)
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); !seen.MatchString(status()); <-tick.C {
-		if time.Now().After(end) {
-			c.Fatalf("no city:\n%s\n%s", status(), c.kubectl("describe", "pod", "-n", "agents", "gc-controller-0"))
-		}
-	}
 }

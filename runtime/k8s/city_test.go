@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -187,12 +188,12 @@ func (c *cluster) city(t *testing.T) {
 	})
 }
 
-// pods returns the names of all session pods of the namespace.
+// pods returns the pods of the city town; those of other tests may still be ending.
 func (c *cluster) pods(t *testing.T) []string {
 	t.Helper()
 	out, err := c.Kubectl(t.Context(), "-n", strict, "get", "pods", "-l", "app.kubernetes.io/managed-by=gc", "-o", "name").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Fields(string(out))
+	return slices.DeleteFunc(strings.Fields(string(out)), func(name string) bool { return !strings.HasPrefix(name, "pod/gc-town-") })
 }

@@ -70,7 +70,7 @@ func (c *cluster) interruptions(t *testing.T) {
 	}
 	events := g.must(t, "events")
 	t.Log(events)
-	for _, want := range []string{`removed +exited .*pod deleted`, `evicted +exited .*(EvictionByEvictionAPI|pod deleted)`} {
+	for _, want := range []string{`removed exited, .*pod deleted`, `evicted exited, .*(EvictionByEvictionAPI|pod deleted)`} {
 		if !regexp.MustCompile(want).MatchString(events) {
 			t.Errorf("no %q in the events", want)
 		}

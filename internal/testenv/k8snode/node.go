@@ -47,6 +47,7 @@ type Node struct {
 	ports   ports
 	api     *apiClient
 	running map[string]*process
+	service *service // nil: not served yet
 }
 
 type ports struct{ api, etcd, etcdPeer, kubelet, controllers, scheduler int }
@@ -98,6 +99,9 @@ func (n *Node) start(ctx context.Context, cache string) (err error) {
 	if err := n.AwaitAPI(ctx); err != nil {
 		return err
 	}
+	if n.service, err = serve(ctx, n.ports.api); err != nil {
+		return err
+	}
 	for _, program := range []string{ControllerManager, Scheduler, Kubelet} {
 		if err := n.Run(program); err != nil {
 			return err
@@ -119,6 +123,9 @@ func (n *Node) Stop() error {
 		n.Kill(program)
 	}
 	err := n.clean()
+	if n.service != nil {
+		err = errors.Join(err, n.service.close())
+	}
 	if closeErr := n.lock.Close(); err == nil {
 		err = closeErr
 	}

@@ -91,7 +91,8 @@ func (srv *server) sweepControls() {
 // Times of a connection to a control socket.
 const (
 	controlWait = 10 * time.Second // for a program that has just started to serve it
-	controlStep = 10 * time.Millisecond
+	controlStep = 10 * time.Millisecond // before the second attempt; doubled up to controlPace
+	controlPace = 250 * time.Millisecond
 )
 
 // dialControl connects to the program's control socket. A program that has just started
@@ -103,7 +104,7 @@ func (s *session) dialControl(ctx context.Context) (net.Conn, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, controlWait)
 	defer cancel()
-	for {
+	for step := controlStep; ; step = min(2*step, controlPace) {
 		conn, err := statedir.Dial(limited, c.Socket)
 		if err == nil {
 			if err = sys.CheckPeer(conn); err == nil {
@@ -116,7 +117,7 @@ func (s *session) dialControl(ctx context.Context) (net.Conn, error) {
 			return nil, fmt.Errorf("%s: %w", s.name(), api.ErrExited)
 		}
 		notYet := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EAGAIN)
-		if ctx.Err() == nil && (!notYet || clock.Sleep(limited, controlStep) != nil) {
+		if ctx.Err() == nil && (!notYet || clock.Sleep(limited, step) != nil) {
 			return nil, fmt.Errorf("%s: %w: %w", s.name(), api.ErrNotServed, err)
 		}
 		if ctx.Err() != nil {

@@ -90,7 +90,7 @@ func (srv *server) sweepControls() {
 
 // Times of a connection to a control socket.
 const (
-	controlWait = 10 * time.Second // for a program that has just started to serve it
+	controlWait = 10 * time.Second      // for a program that has just started to serve it
 	controlStep = 10 * time.Millisecond // before the second attempt; doubled up to controlPace
 	controlPace = 250 * time.Millisecond
 )

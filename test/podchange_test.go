@@ -50,16 +50,17 @@ func (c *cluster) changes() {
 		c.Errorf("attach: exit %d", code)
 	}
 
+	peek := func() string { return city.run("--city", city.path, "peek", "my-pod").out } // its pod is being replaced
 	prompts := func(text string) {
 		c.Helper()
-		eventually(c.T, func() string { return run("events") + run("peek", "my-pod") }, func() bool {
-			return city.agents()["my-pod"].State == cityapi.StateRunning && strings.Contains(run("peek", "my-pod"), text)
+		eventually(c.T, func() string { return run("events") + peek() }, func() bool {
+			return city.agents()["my-pod"].State == cityapi.StateRunning && strings.Contains(peek(), text)
 		})
 		run("nudge", "my-pod", "ls")
 	}
 	city.write(text("two>", "16Mi"))
 	prompts("two>")
-	eventually(c.T, func() string { return run("events") + run("peek", "my-pod") }, func() bool { return strings.Contains(run("peek", "my-pod"), "\nkept") })
+	eventually(c.T, func() string { return run("events") + peek() }, func() bool { return strings.Contains(peek(), "\nkept") })
 	if now := uid(); now != first {
 		c.Errorf("pod %s, was %s: a command changed", now, first)
 	}

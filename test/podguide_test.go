@@ -67,7 +67,7 @@ func (c *cluster) guide(t *testing.T) {
 	}
 	script(t, filepath.Join(bin, "kubectl"), line+` "$@"`)
 	city.env = append(city.env, "KUBECONFIG="+c.node.Kubeconfig, "PATH="+filepath.Dir(gcBin)+":"+bin+":"+os.Getenv("PATH"))
-	commands := strings.Split(strings.TrimSpace(block(t, doc, "sh")), "\n")
+	commands := strings.Split(strings.TrimSpace(block(t, doc, "sh example")), "\n")
 	if len(commands) != 5 {
 		t.Errorf("%d commands: %q", len(commands), commands)
 	}

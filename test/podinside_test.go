@@ -26,7 +26,7 @@ spec:
 `
 
 // inside: the controller in the cluster, with the permissions of the role alone, runs a city
-// there. Deleted, it is followed by one that adopts the agent.
+// there. Deleted, it is followed by one that adopts the agent; stopped, by one that starts it anew.
 func (c *cluster) inside() {
 	c.Parallel()
 	c.placeController()
@@ -37,7 +37,7 @@ func (c *cluster) inside() {
 		within(c.T, time.Minute, func() string { return c.inController("peek", "coder") }, func() bool { return strings.Contains(c.inController("peek", "coder"), text) })
 	}
 	shows("first 42")
-	agent := func() string { return strings.Join(c.pods("-live-coder-", ".metadata.uid"), " ") }
+	agent := func() string { return strings.Join(c.pods("gc-town-coder-", ".metadata.uid"), " ") }
 	controller := func() string { return strings.Join(c.pods("gc-controller-0", ".metadata.uid"), " ") }
 	had, was := agent(), controller()
 	c.kubectl("delete", "pod", "-n", "agents", "gc-controller-0", "--wait=true")
@@ -52,8 +52,9 @@ func (c *cluster) inside() {
 	if events := c.inController("events"); !strings.Contains(events, "coder adopted") {
 		c.Errorf("no adoption in\n%s", events)
 	}
-	c.inController("stop")
-	within(c.T, time.Minute, agent, func() bool { return agent() == "" })
+	c.inController("stop") // the cluster starts its controller again, which starts the agents anew
+	within(c.T, time.Minute, agent, func() bool { return agent() != had })
+	c.coderRuns()
 }
 
 // placeController applies the manifest with the images and a volume of this node.

@@ -155,7 +155,8 @@ func (n *Node) networkConfig() any {
 	return object{"cniVersion": "0.4.0", "name": network, "plugins": []object{
 		{
 			"type": "bridge", "bridge": bridge, "isGateway": true, "ipMasq": false, "hairpinMode": true,
-			"ipam": object{"type": "host-local", "dataDir": filepath.Join(n.dir, "addresses"), "ranges": [][]object{{{"subnet": podRange}}}},
+			"ipam": object{"type": "host-local", "dataDir": filepath.Join(n.dir, "addresses"), "ranges": [][]object{{{"subnet": podRange}}},
+				"routes": []object{{"dst": serviceRange}}},
 		},
 		{"type": "loopback"},
 	}}

@@ -42,6 +42,7 @@ type audit struct {
 // audited is what was recorded of one incarnation.
 type audited struct {
 	id      string        // of the incarnation
+	end     func()        // ends what follows it
 	settled bool          // since the last question appeared, it was answered
 	blocked runtime.Event // the newest message that was blocked: its sender tries again
 }
@@ -62,12 +63,18 @@ func (au *audit) watch() {
 		if ag.spec == nil || ag.foreign || ag.op.name != "" || ag.seen.Presence != plan.Alive || id == "" || au.of(name).id == id {
 			continue
 		}
-		au.of(name).id = id
+		a := au.of(name)
+		if a.end != nil {
+			a.end() // a session that was restarted at once has the name of the earlier one
+		}
+		ctx, end := context.WithCancel(au.ops.ctx)
+		a.id, a.end = id, end
 		au.ops.Go(func() {
-			if err := au.follow(ag, name); !followsAgain(err) {
+			defer end()
+			if err := au.follow(ctx, ag, name, id); !followsAgain(err) {
 				return
 			}
-			_ = clock.Sleep(au.ops.ctx, waitPause)
+			_ = clock.Sleep(ctx, waitPause)
 			au.post(func() {
 				if a := au.of(name); a.id == id {
 					a.id = ""
@@ -77,9 +84,9 @@ func (au *audit) watch() {
 	}
 }
 
-// follow records changes of an agent's status until its session ends.
-func (au *audit) follow(ag *agentState, name string) error {
-	ctx := au.ops.ctx
+// follow records changes of an agent's status until its session, which is of the
+// incarnation id, ends.
+func (au *audit) follow(ctx context.Context, ag *agentState, name, id string) error {
 	w, ok, err := runtime.AsFor[runtime.Waiter](ctx, au.p, name)
 	if err != nil {
 		return err
@@ -91,6 +98,13 @@ func (au *audit) follow(ag *agentState, name string) error {
 	if !ok || !reports {
 		return runtime.ErrUnsupported
 	}
+	post := func(f func()) {
+		au.post(func() {
+			if ag.seen.Record.ID == id {
+				f()
+			}
+		})
+	}
 	was := runtime.Activity{State: runtime.ActivityUnknown}
 	var known *runtime.Answered // the last one that is recorded, or that was there before
 	woken := false              // the backend said that something had changed
@@ -100,14 +114,14 @@ func (au *audit) follow(ag *agentState, name string) error {
 			return err
 		}
 		if end := is.Answered; end != nil && !first && (known == nil || *known != *end) {
-			au.post(func() { au.note(endOf(ag, name, was.Pending, end)) })
+			post(func() { au.note(endOf(ag, name, was.Pending, end)) })
 		}
 		known = is.Answered
 		switch {
 		case is.State == runtime.ActivityExited:
 			return runtime.ErrSessionNotFound
 		case isChange(was, is): // and what happens meanwhile is seen by the next query
-			err = au.changed(ctx, ag, name, was, is)
+			err = au.changed(ctx, post, ag, name, was, is)
 			was, woken = is, false
 		case woken: // the backend's two answers may differ
 			err = clock.Sleep(ctx, statusPause)
@@ -165,10 +179,10 @@ func awaitChange(ctx context.Context, w runtime.Waiter, name string, is runtime.
 	return err
 }
 
-// changed records one change.
-func (au *audit) changed(ctx context.Context, ag *agentState, name string, was, is runtime.Activity) error {
+// changed records one change by post.
+func (au *audit) changed(ctx context.Context, post func(func()), ag *agentState, name string, was, is runtime.Activity) error {
 	asked, gone := requestOf(is), requestOf(was)
-	au.post(func() {
+	post(func() {
 		au.l.nudges.afterLimit(ag, is)
 		if is.State != runtime.ActivityUnknown && (statusText(is) != statusText(was) || !limitEnd(is).Equal(limitEnd(was))) {
 			detail := "was " + statusText(was)
@@ -207,7 +221,7 @@ func (au *audit) changed(ctx context.Context, ag *agentState, name string, was, 
 	if yes, err := query.Ask(ctx, func(ctx context.Context) (bool, error) { return au.p.IsAttached(ctx, name) }); err == nil && yes {
 		attached = "; a terminal is attached"
 	}
-	au.post(func() {
+	post(func() {
 		a := au.of(name)
 		if !a.settled && asked == "" {
 			au.note(api.Event{

@@ -103,6 +103,36 @@ func TestStatusAndQuestionsAreRecorded(t *testing.T) {
 	})
 }
 
+// An agent that was restarted has its changes recorded once: what followed its earlier
+// incarnations has ended.
+func TestChangesAfterRestartsAreRecordedOnce(t *testing.T) {
+	bubble(t, oneAgent, func(r *rig) {
+		p := runtimefake.NewPrompts()
+		r.fake = p.Fake
+		r.start(func(o *Options) { o.Provider = changing{p} })
+		for range 3 {
+			time.Sleep(time.Minute)
+			r.fake.Exit("gc-city-a", 1)
+		}
+		time.Sleep(time.Minute)
+		if n := r.starts("gc-city-a"); n != 4 {
+			t.Fatalf("%d starts", n)
+		}
+		if _, err := p.Nudge(t.Context(), "gc-city-a", runtime.TextContent("ASK execute Red Blue")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		got := strings.Join(r.audited(api.EventStatus, api.EventQuestion), "\n")
+		if n := strings.Count(got, "question asked"); n != 1 {
+			t.Errorf("the question was asked %d times:\n%s", n, got)
+		}
+		if n := strings.Count(got, "status blocked"); n != 1 {
+			t.Errorf("it was blocked %d times:\n%s", n, got)
+		}
+		r.end()
+	})
+}
+
 // brief is a fake whose question comes and is answered at once, half a pause after the
 // status was first queried: nothing changes later.
 type brief struct {

@@ -189,6 +189,7 @@ type shownState struct {
 type watches struct {
 	firstIdle    string    // waiting for the first idle after a start
 	turns        string    // its turns are followed
+	endTurns     func()    // ends that
 	blocked      string    // watched for an unanswered question
 	idleOf       string    // waiting for idle, or idle if idle is set
 	idle         bool      // idleOf is idle

@@ -22,11 +22,16 @@ func (sr *starter) followTurns(ag *agentState) {
 	if ag.spec == nil || ag.watch.turns == id || !config.IsACP(ag.spec.HostedBy(sr.o.ProviderName)) {
 		return
 	}
-	ag.watch.turns = id
+	if ag.watch.endTurns != nil {
+		ag.watch.endTurns()
+	}
+	ctx, end := context.WithCancel(sr.ops.ctx)
+	ag.watch.turns, ag.watch.endTurns = id, end
 	after := ag.seen.Record.Turns
 	sr.ops.Go(func() {
-		for sr.followed(ag, id, name, &after) {
-			if clock.Sleep(sr.ops.ctx, waitPause) != nil {
+		defer end()
+		for sr.followed(ctx, ag, id, name, &after) {
+			if clock.Sleep(ctx, waitPause) != nil {
 				return
 			}
 		}
@@ -35,8 +40,7 @@ func (sr *starter) followTurns(ag *agentState) {
 
 // followed follows the turns after a number, which it advances. It reports whether to
 // try again later.
-func (sr *starter) followed(ag *agentState, id, name string, after *int) (again bool) {
-	ctx := sr.ops.ctx
+func (sr *starter) followed(ctx context.Context, ag *agentState, id, name string, after *int) (again bool) {
 	p, ok, err := runtime.AsFor[runtime.TurnProvider](ctx, sr.p, name)
 	if err != nil || !ok {
 		return err != nil

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -72,6 +73,28 @@ func TestConversationOverACP(t *testing.T) {
 			r.end()
 		})
 	}
+}
+
+// What followed the turns of an incarnation ends with it, even if a query failed meanwhile.
+func TestTurnsAfterARestartAreEventsOnce(t *testing.T) {
+	bubble(t, speaker, func(r *rig) {
+		r.start(hostedByACP)
+		r.wantState("a", api.StateRunning)
+		r.fake.FailTimes("AwaitTurn", "gc-city-a", errors.New("no answer"), 1)
+		r.fake.EndTurn("gc-city-a", runtime.Turn{ID: "m1", StopReason: "end_turn"})
+		synctest.Wait()
+		r.fake.Exit("gc-city-a", 1)
+		r.wantState("a", api.StateRunning)
+		time.Sleep(time.Minute)
+		for _, id := range []string{"m2", "m3"} {
+			r.fake.EndTurn("gc-city-a", runtime.Turn{ID: id, StopReason: "end_turn"})
+			synctest.Wait()
+		}
+		if got := r.events(api.EventTurn); len(got) != 3 {
+			t.Errorf("%d events: %q", len(got), got)
+		}
+		r.end()
+	})
 }
 
 // Every end of a turn is an event, once: also for the next controller.

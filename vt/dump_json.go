@@ -59,24 +59,24 @@ func (t *Terminal) line(s *screen, y int, links *linkBudget) Line {
 		n--
 	}
 	const same = cellStyle | cellLink
+	spacer := n == t.cols && s.wideBelow(y) // the last cell, if it is one, is no blank
+	if runs := countRuns(r.cells[:n], same); runs > 0 {
+		l.Runs = make([]Run, 0, runs)
+	}
 	var text []byte
-	var columns columns
 	for x := 0; x < n; {
-		attr := r.cells[x] & same
-		text, columns = text[:0], columns.none()
+		attr, from, all := r.cells[x]&same, x, cell(0)
+		text = text[:0]
 		for ; x < n && r.cells[x]&same == attr; x++ {
-			c, at := r.cells[x], len(text)
-			switch {
-			case c.isTail(), c.kind() == cellSpacer && x == t.cols-1 && s.wideBelow(y):
-			case c&cellContent == 0:
-				text = append(text, ' ')
-			default:
-				text = appendContent(text, t, c)
-			}
-			columns.add(text[at:], c.isWide())
+			c := r.cells[x]
+			all |= c
+			text = t.appendCell(text, c, spacer && x == n-1)
 		}
 		if len(text) > 0 {
-			run := Run{Text: string(text), Style: t.styles.get(attr.style()).public(), Columns: columns.String()}
+			run := Run{Text: string(text), Style: t.styles.get(attr.style()).public()}
+			if all&(cellKind|cellCluster) != 0 {
+				run.Columns = t.columns(r.cells[from:x], spacer && x == n)
+			}
 			if id := attr.link(); id != 0 {
 				if l := t.links.get(uint32(id)); links.take(l, links.used) {
 					run.Link = l.uri
@@ -88,14 +88,43 @@ func (t *Terminal) line(s *screen, y int, links *linkBudget) Line {
 	return l
 }
 
+// countRuns returns how many runs of cells have the same bits.
+func countRuns(cells []cell, same cell) (n int) {
+	for x := range cells {
+		if x == 0 || (cells[x]^cells[x-1])&same != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// appendCell appends the text of a cell. last says that it is no blank if it is a spacer.
+func (t *Terminal) appendCell(dst []byte, c cell, last bool) []byte {
+	switch {
+	case c.isTail(), last && c.kind() == cellSpacer:
+		return dst
+	case c&cellContent == 0:
+		return append(dst, ' ')
+	}
+	return appendContent(dst, t, c)
+}
+
+// columns returns Run.Columns of cells. spacer is as last of appendCell, for the last one.
+func (t *Terminal) columns(cells []cell, spacer bool) string {
+	var columns columns
+	var text []byte
+	for i, c := range cells {
+		text = t.appendCell(text[:0], c, spacer && i == len(cells)-1)
+		columns.add(text, c.isWide())
+	}
+	return columns.String()
+}
+
 // columns are the digits of Run.Columns.
 type columns struct {
 	digits []byte
 	told   bool // one of them is not 1
 }
-
-// none returns c without digits.
-func (c columns) none() columns { return columns{digits: c.digits[:0]} }
 
 // add adds the digits of a cell's text; a tail has none.
 func (c *columns) add(text []byte, wide bool) {

@@ -18,6 +18,7 @@ type painter struct {
 	eight    bool   // it has left UTF-8, see latin
 	links    linkBudget
 	prev     []byte // the character left of the cursor, when a row continues
+	text     []byte // scratch of row
 }
 
 // ANSI returns the whole state as bytes: written to a fresh terminal of the
@@ -209,7 +210,7 @@ func (p *painter) screen(s *screen, flow bool) {
 		if y > 0 && !cont {
 			p.rendition(rendition{bits: p.bits & cellSem})
 			p.str("\r\n")
-			p.prev = nil
+			p.prev = p.prev[:0]
 		}
 		cont = p.row(r, 0, r.extent(), cont, s.wideBelow(y))
 	}
@@ -236,15 +237,14 @@ func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 	if cont && (x1 == 0 || r.flags&rowPrompt != 0 || r.cells[0]&cellContent == 0 || r.cells[0].isTail() ||
 		t.styles.get(r.cells[0].style()).bg != 0) {
 		p.wrapPlain(r.at(0).isWide())
-		p.prev = nil
+		p.prev = p.prev[:0]
 	}
 	if r.flags&rowPrompt != 0 && !p.plain {
 		p.str("\x1b]133;A\x1b\\")
 		p.bits = p.bits&^cellSem | semPrompt<<cellSemShift
 	}
 	wrapped := r.flags&rowWrapped != 0 && x1 == t.cols
-	var text []byte
-	prev := p.prev
+	text, prev := p.text, p.prev
 	for x := x0; x < x1; x++ {
 		c := r.cells[x]
 		if c.isTail() {
@@ -267,21 +267,22 @@ func (p *painter) row(r *row, x0, x1 int, cont, wide bool) bool {
 		}
 		prev = append(prev[:0], text...)
 	}
-	p.prev = prev
+	p.text, p.prev = text, prev
 	return wrapped
 }
 
 // ascii writes the leading ASCII cells with the same attributes and returns
 // their number.
 func (p *painter) ascii(cells []cell, attr cell) int {
-	n := 0
+	n, b := 0, p.b
 	for ; n < len(cells); n++ {
 		c := cells[n] ^ attr
 		if c-0x20 >= 0x7f-0x20 {
 			break
 		}
-		p.b = append(p.b, byte(c))
+		b = append(b, byte(c))
 	}
+	p.b = b
 	return n
 }
 

@@ -1,5 +1,7 @@
 package vt
 
+import "unicode/utf8"
+
 // Screen is the visible screen as data.
 type Screen struct {
 	Cols     int    `json:"cols"`
@@ -70,7 +72,11 @@ func (t *Terminal) line(s *screen, y int, links *linkBudget) Line {
 		for ; x < n && r.cells[x]&same == attr; x++ {
 			c := r.cells[x]
 			all |= c
-			text = t.appendCell(text, c, spacer && x == n-1)
+			if g := c & cellGlyph; g != 0 && g < utf8.RuneSelf {
+				text = append(text, byte(g))
+			} else {
+				text = t.appendCell(text, c, spacer && x == n-1)
+			}
 		}
 		if len(text) > 0 {
 			run := Run{Text: string(text), Style: t.styles.get(attr.style()).public()}

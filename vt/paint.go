@@ -166,7 +166,7 @@ func (p *painter) windowRow(r *row, y int, o PaintOptions) {
 	p.csi("H", y+1, 1)
 	full := *r
 	full.flags &^= rowWrapped
-	p.prev = nil
+	p.prev = p.prev[:0]
 	p.row(&full, 0, n, false, true)
 }
 

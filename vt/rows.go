@@ -15,7 +15,7 @@ func (t *Terminal) AppendRows(dst []byte, history bool) []byte {
 		last--
 	}
 	for y := range last + 1 {
-		p.prev = nil
+		p.prev = p.prev[:0]
 		full := *s.view(y)
 		full.flags &^= rowWrapped
 		p.row(&full, 0, full.length(), false, true)

@@ -12,7 +12,7 @@ import (
 // historySource reads the session's history from its server, for copy mode.
 type historySource struct{ a *attachment }
 
-var errTooOld = errors.New("the multiplexer there is too old for copy mode: gc mux upgrade")
+var errTooOld = errors.New("its multiplexer is older than copy mode; gc mux upgrade replaces it")
 
 func (s historySource) ask(r api.HistoryRequest) (api.HistoryResult, error) {
 	ctx, cancel := context.WithTimeout(s.a.ctx, readTime)

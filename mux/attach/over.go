@@ -342,7 +342,7 @@ func trouble(what string, err error) []string {
 	if err == nil {
 		err = api.ErrRequest
 	}
-	return []string{"gc: " + what + ": " + err.Error(), "", "any key leaves this page"}
+	return []string{"gc: " + what, err.Error(), "", "any key leaves this page"}
 }
 
 // openSwitch shows the sessions to choose from.

@@ -268,6 +268,12 @@ bench-far: build-gc ## another machine over a real sshd: a call, the echo of a k
 bench-k8s: build-gc ## pods on a real node: a call over the held stream beside kubectl exec, the state of 300 pods without a request, memory (see e2e-k8s)
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags k8s,e2e -run '^$$' -bench '^BenchmarkPods' -benchtime 1x -timeout 40m ./runtime/k8s
 
+##@ Release
+
+.PHONY: state
+state: build-gc ## save the state of this version for TestStates, at a release: VERSION=0.2.0
+	test/states/make.sh "$(VERSION)" $(BIN)
+
 ##@ Demo
 
 .PHONY: demo

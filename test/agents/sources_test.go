@@ -41,7 +41,8 @@ func (j *journey) wins(noted string, after time.Time) {
 		what += fmt.Sprintf(" %+d ms", a.Since.Sub(after).Milliseconds())
 	}
 	for _, s := range a.Sources {
-		if s.Source == "hook" && s.State != "" && a.Source != "hook" {
+		old := !after.IsZero() && s.Since.Before(after.Add(-5*time.Second)) // of an earlier turn: not every end of one calls a hook
+		if s.Source == "hook" && s.State != "" && a.Source != "hook" && !old {
 			what += ", then hook " + s.State
 			if !after.IsZero() {
 				what += fmt.Sprintf(" %+d ms", s.Since.Sub(after).Milliseconds())

@@ -183,8 +183,8 @@ e2e: build-gc ## real programs compared with tmux, and a detached xterm.js (tmux
 	$(GO) test -tags e2e -count=1 -run XtermJS ./mux/server
 
 .PHONY: e2e-web
-e2e-web: build-gc ## gc web in real Chromium (chromium; GC_WEB_PICTURES=DIR writes screenshots)
-	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 5m ./test/web
+e2e-web: build-gc ## gc web in real Chromium (chromium; RUN=TestDay for one test; GC_WEB_PICTURES=DIR writes screenshots)
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 5m $(if $(RUN),-v -run '$(RUN)') ./test/web
 
 .PHONY: e2e-agents
 e2e-agents: build-gc ## real agents from npm without a network, on a terminal and over ACP (AGENT=claude for one, REPORT=docs/agents.md writes the table)
@@ -242,9 +242,9 @@ bench-tmux: build-gc ## start-up, peek, restart, cities and ingest compared with
 	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 20m ./test/...
 
 .PHONY: bench-ui
-bench-ui: build-gc ## pictures of gc ui; gc web with 100 agents: CPU, frames of the page, echo beside gc attach (chromium); what viewers cost a flooding agent; idle pages; /v1/city with 500
+bench-ui: build-gc ## pictures of gc ui; gc web with 100 agents: CPU, frames of the page, echo beside gc attach (chromium); what viewers cost a flooding agent; idle pages; gc ui, gc web and /v1/city with 100 and 500
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./internal/tui
-	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x ./test/web
+	GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x -timeout 30m ./test/web
 	GC_E2E_FLEET=500 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -v -run '^TestCityAPICosts$$' ./test
 	GC_E2E_FLEET=100 GC_E2E_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -v -run '^TestCityAPICosts$$' ./test
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -20,7 +21,7 @@ const (
 	maxMessage   = 2 << 20 // a nudge has up to 1 MiB
 	maxCalls     = 16      // at a time
 	maxTerminals = 8
-	maxWait      = 30 * time.Second // for a page that does not read
+	patience     = 30 * time.Second
 	beatEvery    = 10 * time.Second
 )
 
@@ -170,7 +171,7 @@ func (l *live) send(v any) error {
 func (l *live) write(kind websocket.MessageType, data []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	ctx, cancel := context.WithTimeout(l.ctx, maxWait)
+	ctx, cancel := context.WithTimeout(l.ctx, cmp.Or(l.server.Patience, patience))
 	defer cancel()
 	err := l.ws.Write(ctx, kind, data)
 	if err != nil {

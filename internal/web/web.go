@@ -29,6 +29,9 @@ type Server struct {
 	Fleet   fleet.Fleet
 	Gate    *access.Gate
 	Version string
+	// Patience is how long a page may read nothing before its connection is closed; 0: 30 s. It
+	// reconnects when it wakes.
+	Patience time.Duration
 	// Metrics answers /metrics, without a session; nil: not found.
 	Metrics http.Handler
 	// Observe is called after each call of a page; nil: it is not.

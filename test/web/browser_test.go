@@ -56,13 +56,14 @@ func run(m *testing.M) int {
 
 // served is a server of a fleet at an address that stays.
 type served struct {
-	t       testing.TB
-	fleet   fleet.Fleet
-	dir     string
-	address string
-	keys    *access.Keys
-	gate    access.Gate
-	stop    func()
+	t        testing.TB
+	fleet    fleet.Fleet
+	dir      string
+	address  string
+	keys     *access.Keys
+	gate     access.Gate
+	patience time.Duration // with a page that reads nothing
+	stop     func()
 }
 
 func serve(t testing.TB, f fleet.Fleet) *served {
@@ -84,7 +85,7 @@ func (s *served) start() {
 	if s.keys, err = access.Open(s.dir, "test"); err != nil {
 		s.t.Fatal(err)
 	}
-	server := &web.Server{Fleet: s.fleet, Version: "test", Gate: &access.Gate{Keys: s.keys, ReadOnly: s.gate.ReadOnly}}
+	server := &web.Server{Fleet: s.fleet, Version: "test", Gate: &access.Gate{Keys: s.keys, ReadOnly: s.gate.ReadOnly}, Patience: s.patience}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx, l) }()

@@ -4,13 +4,23 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 	"github.com/coder/websocket"
+
+	"gascity.dev/gc/internal/fleet/fleetfake"
+	"gascity.dev/gc/internal/screens"
 )
 
 // TestSleepingPage: a page that sleeps while an agent that it looks at and is attached to prints
@@ -76,4 +86,87 @@ func (w *town) sleepingPage(t testing.TB, messages ...string) *websocket.Conn {
 		}
 	}
 	return ws
+}
+
+// counted is a fleet that knows how many viewers of its screens are open.
+type counted struct {
+	*fleetfake.Fleet
+	open atomic.Int32
+}
+
+func (c *counted) Screens(ctx context.Context) (screens.Viewer, error) {
+	v, err := c.Fleet.Screens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.open.Add(1)
+	return &countedViewer{v, sync.OnceFunc(func() { c.open.Add(-1) })}, nil
+}
+
+type countedViewer struct {
+	screens.Viewer
+	closed func()
+}
+
+func (v *countedViewer) Close() error {
+	v.closed()
+	return v.Viewer.Close()
+}
+
+// TestFrozenPage: a page that the browser freezes, as it does with the lid of a laptop closed, is
+// given up when it has read nothing for as long as the server waits; when it wakes it connects
+// again, and gets the newest screens instead of those that it slept through.
+func TestFrozenPage(t *testing.T) {
+	f := &counted{Fleet: team()}
+	s := serve(t, f)
+	s.stop()
+	s.patience = 2 * time.Second
+	s.start()
+	p := open(t, s.link(false), wide)
+	p.to("fleet")
+	p.run(`window.gc.view.resize('large'); 0`)
+	names := []string{"cart", "release", "checkout", "mobile", "prices", "styles"}
+	revision := uint64(1000)
+	show := func(last string) {
+		revision++
+		for i, name := range names {
+			var b strings.Builder
+			for y := range 100 {
+				fmt.Fprintf(&b, "\x1b[%dH", y+1)
+				for x := range 150 {
+					fmt.Fprintf(&b, "\x1b[38;5;%dm%c", (revision+uint64(x*y+i))%256, 'a'+rune((revision+uint64(x))%26))
+				}
+			}
+			f.Show(name, drawn(150, 100, revision, b.String()+"\x1b[0m\x1b[H"+last))
+		}
+	}
+	show("awake")
+	p.wait(fmt.Sprintf(`window.gc.view.screenOf('cart')?.update?.revision === %d`, revision))
+	p.run(`window.updates = 0; window.connections = 0;
+		window.gc.conn.addEventListener('screen', () => window.updates++); window.gc.conn.addEventListener('connected', () => window.connections++); 0`)
+	p.lifecycle(cdppage.SetWebLifecycleStateStateFrozen)
+	slept := 0
+	for end := time.Now().Add(time.Minute); f.open.Load() > 0; slept++ {
+		if time.Now().After(end) {
+			t.Fatalf("the server still waits for the page after %d screens", slept)
+		}
+		show("asleep")
+	}
+	show("the newest")
+	p.lifecycle(cdppage.SetWebLifecycleStateStateActive)
+	p.wait(fmt.Sprintf(`window.gc.view.screenOf('cart')?.update?.revision === %d && window.connections === 1`, revision))
+	if n := eval[int](p, `window.updates`); n > slept*len(names)/2 {
+		t.Errorf("it got %d updates when it woke, of %d", n, slept*len(names))
+	} else {
+		t.Logf("it got %d updates when it woke, of %d", n, slept*len(names))
+	}
+}
+
+// lifecycle freezes the page, or wakes it.
+func (p *page) lifecycle(state cdppage.SetWebLifecycleStateState) {
+	p.t.Helper()
+	p.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, cdppage.SetWebLifecycleState, cdppage.SetWebLifecycleStateParams{State: state})
+		return chromedp.Void{}, err
+	})
 }

@@ -24,6 +24,7 @@ export class Connection extends EventTarget {
     setInterval(() => this.#check(), 5000);
     // A page that slept tries at once when it wakes.
     for (const event of ['online', 'focus', 'pageshow']) window.addEventListener(event, () => this.#wake());
+    document.addEventListener('resume', () => this.#wake());
     document.addEventListener('visibilitychange', () => { if (!document.hidden) this.#wake(); });
     this.#connect();
   }

@@ -84,7 +84,9 @@ func (w *town) crowdInTerminal(b *testing.B, n int, c *costs) {
 	c.idle("-ui")
 	delete(c.pids, "ui")
 	t.types(fmt.Sprintf("/w-%d", n))
-	b.ReportMetric(t.until(func(s string) bool { return strings.Count(s, " w-") <= 3 && strings.Contains(s, fmt.Sprintf("w-%d ", n)) }), "ms-ui-filter")
+	b.ReportMetric(t.until(func(s string) bool {
+		return strings.Count(s, " w-") <= 3 && strings.Contains(s, fmt.Sprintf("w-%d ", n))
+	}), "ms-ui-filter")
 	t.types("\r")
 	t.until(func(s string) bool { return !strings.Contains(s, "enter keep") })
 	t.types("\x1b")

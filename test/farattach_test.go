@@ -58,3 +58,36 @@ done
 	}
 	t.Logf("%d cuts", cuts)
 }
+
+// TestCopyModeOverSSH: a person scrolls, searches and copies a session on another machine,
+// and switches to another one there.
+func TestCopyModeOverSSH(t *testing.T) {
+	far := sshd.Start(t, sshd.Options{GC: gcBin})
+	c := newBox(t)
+	c.env = append(c.env, "GC_SSH="+far.SSH(), "GC_HOST="+far.URL())
+	t.Cleanup(func() { c.run("mux", "stop", "--force") })
+	c.gc("session", "new", "log", "--", `for i in $(seq 1 3000); do echo "line $i there"; done; echo ready; exec cat`)
+	c.gc("session", "new", "other", "--", "echo the other one there; exec cat")
+	c.gc("session", "wait", "log", "--until", "text=^ready", "--timeout", patience.String())
+	p := c.sit(80, 24, "session", "attach", "log")
+	p.sees(`^ready`)
+	p.types("\x02[")
+	p.sees(`copy mode: q leaves`)
+	p.types("g")
+	p.sees(`^line 1 there`)
+	p.types("/2000 there\r0v$y")
+	p.copied("line 2000 there")
+	p.sees(`^ready`)
+	p.types("typed over ssh\r")
+	p.sees(`^typed over ssh\ntyped over ssh`)
+	p.types("\x02s")
+	p.sees(`^attach to`)
+	p.types("oth\r")
+	p.sees(`^the other one there`)
+	p.types("\x02d")
+	if code := p.done(); code != 0 {
+		t.Errorf("attach: exit %d", code)
+	}
+	p.sees(`^detached from other; it keeps running`)
+	p.restored()
+}

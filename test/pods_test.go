@@ -223,6 +223,12 @@ func (c *cluster) city() {
 	p.sees(`^42 in`)
 	p.types("echo typed $((1 + 1))\r")
 	p.sees(`^typed 2`)
+	p.types("\x02[")
+	p.sees(`copy mode: q leaves`)
+	p.types("?42 in /workspace\r0v$y")
+	p.copied("42 in /workspace as 1000.")
+	p.types("echo typed $((2 + 2))\r")
+	p.sees(`^typed 4`)
 	p.types("\x02d")
 	if code := p.done(); code != 0 {
 		c.Errorf("attach: exit %d", code)

@@ -46,6 +46,7 @@ func TestAttachLateAnswers(t *testing.T) {
 		t.Errorf("the session got %q", got)
 	}
 	p.Types("\x1b[?2004;1$y\x1b[?0u\x1bP1$r1 q\x1b\\")
+	p.Types("\x1bP2$u9/17\x1b\\\x1bP>|XTerm(390)\x1b\\" + pictureReply + ";OK\x1b\\")
 	p.Types("\x1b]10;rgb:ffff/ffff/ffff\x1b\\\x1b]11;rgb:0000/0000/0000\x1b\\")
 	p.Types("\x1b[?62;22c")
 	r.want(Detached)
@@ -54,6 +55,29 @@ func TestAttachLateAnswers(t *testing.T) {
 		t.Errorf("the shell gets %q", got)
 	}
 	p.Sees("\x1b[?2004h") // the mode that the terminal had
+}
+
+// TestAttachLateImageAnswers: nor do answers to a program's images, for which the terminal is
+// asked once more.
+func TestAttachLateImageAnswers(t *testing.T) {
+	patient(t)
+	_, c, p, r := attachDemo(t, nil)
+	p.Types("\x1b[?62;22c")
+	c.raw("\x1b_Ga=T,f=24,i=7,s=1,v=1;AAAA\x1b\\shown")
+	p.Shows("shown")
+	p.Forget()
+	p.Types("\x02d")
+	if got := c.rest(); got != "" {
+		t.Errorf("the session got %q", got)
+	}
+	p.Sees("\x1b_Ga=d,d=a,q=2\x1b\\\x1b[c")
+	p.Types("\x1b_Gi=7;OK\x1b\\")
+	p.Types("\x1b[?62;22c")
+	r.want(Detached)
+	p.CheckRestored()
+	if got := unread(p); got != "" {
+		t.Errorf("the shell gets %q", got)
+	}
 }
 
 // TestAttachNoAnswers: at a terminal that answers nothing, a key ends the wait.

@@ -26,6 +26,28 @@ func TestAttachWelcome(t *testing.T) {
 	}
 }
 
+// TestCopyModeOfAnOlderServer: a server that has no histories to read is said to be older,
+// and the session is shown again at a key, which it does not get.
+func TestCopyModeOfAnOlderServer(t *testing.T) {
+	keys, err := ParseKeys("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, c, p, r := attachDemo(t, func(o *Options) { o.Keys = &keys })
+	p.Types("\x02[")
+	p.Shows("older than copy mode; gc mux upgrade replaces it")
+	p.Types("x")
+	c.resize() // it asks for a paint
+	c.paint("painted again")
+	p.Shows("painted again")
+	p.Types("y\x02d")
+	if got := c.rest(); got != "y" {
+		t.Errorf("the session got %q", got)
+	}
+	r.want(Detached)
+	p.CheckRestored()
+}
+
 // TestAttachSwitches: the choice ends the attachment, and what was typed to make it does
 // not reach the session.
 func TestAttachSwitches(t *testing.T) {

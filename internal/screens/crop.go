@@ -57,12 +57,12 @@ func (p part) cut(l vt.Line, cols int) vt.Line {
 		if left <= 0 {
 			break
 		}
-		var used int
-		if r, used = cutRun(r, left); r.Text != "" {
-			l.Runs = append(l.Runs, r)
+		fits, used := cutRun(r, left)
+		if fits.Text != "" {
+			l.Runs = append(l.Runs, fits)
 		}
-		if left -= used; used == 0 {
-			break // a wide character that does not fit
+		if left -= used; len(fits.Text) < len(r.Text) {
+			break // also at a wide character that does not fit
 		}
 	}
 	return l

@@ -328,7 +328,7 @@ func TestCrop(t *testing.T) {
 		{"ab👩\u200d💻xy", "1120011"[:7]}: "ab👩\u200d💻",
 	} {
 		l := p.cut(vt.Line{Runs: []vt.Run{{Text: text[0], Columns: text[1]}, {Text: "more"}}}, 10)
-		if len(l.Runs) == 0 || l.Runs[0].Text != want {
+		if len(l.Runs) != 1 || l.Runs[0].Text != want {
 			t.Errorf("%q: %+v, want %q", text, l, want)
 		}
 	}

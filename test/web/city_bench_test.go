@@ -60,6 +60,7 @@ func crowd(b *testing.B, n int) {
 	c := &costs{b, map[string][]int{"controller": {city.Controller.PID}, "mux": {mux.Server.PID}, "keeper": {mux.Keeper.PID}, "web": {w.web.Process.Pid}}}
 	c.settle()
 	b.ReportMetric(load(b), "load")
+	c.idle("-alone")
 	w.crowdInTerminal(b, n, c)
 	w.crowdInBrowser(b, n, c)
 	for range b.N {
@@ -114,6 +115,9 @@ func (w *town) crowdInBrowser(b *testing.B, n int, c *costs) {
 	p.run(`window.gc.view.resize('large'); 0`)
 	p.wait(`[...document.querySelectorAll('canvas.cells')].filter((c) => c.width > 300).length >= 8`)
 	c.idle("-web")
+	p = open(b, "http://"+w.address+"/#token="+w.link(), wide) // a page has a minute
+	p.to("fleet")
+	p.wait(listed)
 	took := func(change, done string) float64 {
 		return eval[float64](p, fmt.Sprintf(`new Promise((end) => { const began = performance.now(); %s;
 			const look = () => { if (%s) end(performance.now() - began); else requestAnimationFrame(look); }; look(); })`, change, done))
@@ -157,7 +161,7 @@ func (c *costs) settle() {
 
 // idle reports what the processes use while nothing changes.
 func (c *costs) idle(what string) {
-	const seconds = 10
+	const seconds = 30           // the controller's patrol comes once in them
 	time.Sleep(12 * time.Second) // the multiplexer releases memory for ten seconds after a read
 	before := c.used()
 	time.Sleep(seconds * time.Second) // the time is what is measured

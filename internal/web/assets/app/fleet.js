@@ -41,13 +41,15 @@ export class FleetView {
       Object.entries(sizes).map(([v, s]) => el('option', { value: v, text: s.label })));
     this.sizer.value = this.size;
     this.count = el('span', { class: 'dim', role: 'status' });
-    this.groups = el('div');
+    this.groups = el('div', { class: 'groups' });
     this.empty = el('p', { class: 'empty dim' });
     this.element = el('section', { 'aria-label': 'Fleet' },
       el('div', { class: 'bar row' }, this.filter, this.state, this.sort, this.sizer, this.count), this.empty, this.groups);
     this.space = new ResizeObserver((entries) => {
       for (const { target, contentRect: r } of entries) this.#cards.get(target.dataset.thumb)?.screen.fit([r.width, r.height]);
     });
+    this.width = new ResizeObserver(() => this.#span());
+    this.width.observe(this.groups);
     this.observer = new IntersectionObserver((entries) => this.#visible(entries), { rootMargin: '200px' });
   }
 
@@ -133,6 +135,18 @@ export class FleetView {
       this.#cards.delete(id);
       this.#seen.delete(id);
     }
+    this.#span();
+  }
+
+  // span gives each group as many columns as it has cards, or all.
+  #span() {
+    const sections = [...this.groups.children];
+    const key = [this.size, this.groups.clientWidth, ...sections.map((s) => s.lastElementChild.childElementCount)].join();
+    if (this.spans === key || !this.groups.clientWidth) return;
+    this.spans = key;
+    for (const s of sections) s.style.setProperty('--span', 1);
+    const columns = getComputedStyle(this.groups).gridTemplateColumns.split(' ').length;
+    for (const s of sections) s.style.setProperty('--span', Math.min(columns, s.lastElementChild.childElementCount));
   }
 
   #card(agent) {

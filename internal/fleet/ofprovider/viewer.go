@@ -31,21 +31,34 @@ type viewer struct {
 	at     map[string]*ofmux.Mux         // the part that shows a session
 }
 
-// placing bounds the search for the multiplexers of the sessions.
-const placing = 5 * time.Second
+// placing bounds the search for the multiplexers of the sessions: one that hangs must not hold up
+// the others.
+const placing = 500 * time.Millisecond
+
+// places returns the multiplexers of the sessions; nil where there is none, or that cannot be told
+// soon.
+func (s *Sessions) places(looks []screens.Look) []*ofmux.Mux {
+	ctx, cancel := context.WithTimeout(context.Background(), placing)
+	defer cancel()
+	out := make([]*ofmux.Mux, len(looks))
+	var asks sync.WaitGroup
+	for i := range looks {
+		asks.Go(func() {
+			if m, err := s.mux(ctx, looks[i].ID); err == nil {
+				out[i] = m
+			}
+		})
+	}
+	asks.Wait()
+	return out
+}
 
 // Look implements [screens.Viewer].
 func (v *viewer) Look(looks []screens.Look) error {
-	ctx, cancel := context.WithTimeout(context.Background(), placing)
-	defer cancel()
 	of := map[*ofmux.Mux][]screens.Look{}
 	at := make(map[string]*ofmux.Mux, len(looks))
-	for _, l := range looks {
-		m, err := v.s.mux(ctx, l.ID)
-		if err != nil {
-			m = nil
-		}
-		of[m], at[l.ID] = append(of[m], l), m
+	for i, m := range v.s.places(looks) {
+		of[m], at[looks[i].ID] = append(of[m], looks[i]), m
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -198,20 +198,36 @@ func FuzzResize(f *testing.F) {
 
 func FuzzFilter(f *testing.F) {
 	addSeeds(f)
+	for _, image := range []string{"\x1bPq~~\x1b\\", "\x1b_Ga=T,s=1,v=1;AAAA\x1b\\", "\x1b]1337;File=inline=1:AAAA\a"} {
+		f.Add([]byte("a" + image + "b"))
+	}
 	f.Fuzz(func(t *testing.T, input []byte) {
-		var whole, bytewise vt.HostFilter
-		want := whole.Filter(nil, input)
-		var got []byte
-		for i := range input {
-			got = bytewise.Filter(got, input[i:i+1])
-		}
-		if !bytes.Equal(want, got) {
-			t.Fatalf("%q: %q, one byte a write %q", input, want, got)
-		}
-		if len(want) > len(input)+64 {
-			t.Fatalf("%d bytes became %d", len(input), len(want))
+		for _, kinds := range []vt.Images{0, allImages} {
+			whole, bytewise := vt.HostFilter{Images: kinds}, vt.HostFilter{Images: kinds}
+			want := whole.Filter(nil, input)
+			var got []byte
+			for i := range input {
+				got = bytewise.Filter(got, input[i:i+1])
+			}
+			stale := whole.Stale()
+			if !bytes.Equal(want, got) || stale != bytewise.Stale() {
+				t.Fatalf("%q: %q, one byte a write %q", input, want, got)
+			}
+			if len(want) > len(input)+64 {
+				t.Fatalf("%d bytes became %d", len(input), len(want))
+			}
+			if kinds == 0 && !stale && placeholders(t, input) != placeholders(t, want) {
+				t.Fatalf("%q: an image is missing after %q, and a paint does not follow", input, want)
+			}
 		}
 	})
+}
+
+// placeholders counts those of images on a screen.
+func placeholders(t *testing.T, input []byte) int {
+	term := mustNew(t, vt.Options{})
+	term.Write(input)
+	return strings.Count(term.ScreenText(), "[image]")
 }
 
 // TestBoundedMemory writes what would make a careless terminal grow without

@@ -11,6 +11,7 @@
 package screens
 
 import (
+	"fmt"
 	"slices"
 
 	"gascity.dev/gc/vt"
@@ -90,6 +91,14 @@ const (
 
 // MaxLooks is how many sessions one viewer looks at, at most.
 const MaxLooks = 2000
+
+// CheckLooks returns an error for more than [MaxLooks].
+func CheckLooks(looks []Look) error {
+	if len(looks) > MaxLooks {
+		return fmt.Errorf("%d sessions, at most %d", len(looks), MaxLooks)
+	}
+	return nil
+}
 
 // Viewer shows sessions. One goroutine calls Next; Look and Close may be called by others.
 type Viewer interface {

@@ -1,7 +1,6 @@
 package screens
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -56,8 +55,8 @@ func (l *looking) news() {
 
 // Look implements [Viewer].
 func (v *view) Look(looks []Look) error {
-	if len(looks) > MaxLooks {
-		return fmt.Errorf("%d sessions, at most %d", len(looks), MaxLooks)
+	if err := CheckLooks(looks); err != nil {
+		return err
 	}
 	v.hub.mu.Lock()
 	defer v.hub.mu.Unlock()

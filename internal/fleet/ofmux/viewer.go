@@ -44,6 +44,9 @@ type viewer struct {
 
 // Look implements [screens.Viewer].
 func (v *viewer) Look(looks []screens.Look) error {
+	if err := screens.CheckLooks(looks); err != nil {
+		return err
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.ctx.Err() != nil {

@@ -55,6 +55,9 @@ func (s *Sessions) places(looks []screens.Look) []*ofmux.Mux {
 
 // Look implements [screens.Viewer].
 func (v *viewer) Look(looks []screens.Look) error {
+	if err := screens.CheckLooks(looks); err != nil {
+		return err
+	}
 	of := map[*ofmux.Mux][]screens.Look{}
 	at := make(map[string]*ofmux.Mux, len(looks))
 	for i, m := range v.s.places(looks) {

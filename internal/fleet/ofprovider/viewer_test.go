@@ -103,6 +103,9 @@ func TestScreensOfSeveralBackends(t *testing.T) {
 		}
 		defer v.Close()
 		looks := []screens.Look{{ID: "a"}, {ID: "b"}, {ID: "text"}, {ID: "lost"}}
+		if err := v.Look(make([]screens.Look, screens.MaxLooks+1)); err == nil {
+			t.Error("a list without limit")
+		}
 		began := time.Now()
 		if err := v.Look(looks); err != nil {
 			t.Fatal(err)

@@ -64,12 +64,41 @@ func (n *nudge) clearLeft(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	n.clearAll(ctx, keys, left.print)
+}
+
+// clearAll is clear, tried a few times. It records that something was cleared.
+func (n *nudge) clearAll(ctx context.Context, keys []byte, print string) bool {
 	for range clearTries {
-		if n.clear(ctx, keys, left.print) {
+		if n.clear(ctx, keys, print) {
 			n.changed = strings.TrimSuffix("an earlier unsubmitted message was cleared; "+n.changed, "; ")
-			return
+			return true
 		}
 	}
+	return false
+}
+
+// putBack reports whether the program has put the message of the interrupted turn in front
+// of this one, which is typed and not submitted.
+func (n *nudge) putBack() bool {
+	n.s.Lock()
+	defer n.s.Unlock()
+	return n.behind.print != "" && n.screen().standing(n.behind.print+squeeze(n.text))
+}
+
+// alone clears the composer, which has the message of the interrupted turn and this one, and
+// types this one again. The caller holds the input lock.
+func (n *nudge) alone(ctx context.Context) (api.Receipt, bool) {
+	behind := n.behind
+	n.behind = unsent{}
+	n.s.Lock()
+	cols, _ := n.s.View().Size()
+	n.s.Unlock()
+	keys, err := n.s.Encode(n.program.Composer.ClearKeys(min(behind.lines+composerLines(n.text, cols), clearLines))...)
+	if err == nil && len(keys) > 0 && n.clearAll(ctx, keys, behind.print) {
+		return n.write(ctx)
+	}
+	return api.Receipt{State: api.Drafted, Detail: "typed, not submitted: the message of the interrupted turn is in front of it"}, false
 }
 
 // clear types the keys that clear the composer, and reports whether the text of the print

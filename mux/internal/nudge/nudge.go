@@ -52,6 +52,7 @@ type nudge struct {
 	typed   view         // when it was consumed
 	seen    *view        // last; nil before the first look
 	left    string       // part of the text that remains in the composer
+	behind  unsent       // the message of an interrupted turn: it may still be put back
 	changed string       // how the text was changed so that it arrives as text
 	wrote   bool         // the terminal took bytes of it
 	key     uint64       // of its id, 0 without one
@@ -189,7 +190,7 @@ func (n *nudge) obstacle() (by, detail string, until time.Time, change <-chan st
 	if left := &n.all.left; left.print != "" {
 		switch {
 		case !screen.standing(left.print):
-			*left = unsent{}
+			n.behind, *left = *left, unsent{}
 		case typing || left.touched || left.tried || len(n.program.Composer.Clear) == 0:
 			return "draft", "an earlier message is there, not submitted", time.Time{}, s.Change()
 		default:
@@ -264,6 +265,9 @@ func (n *nudge) finishWrite(ctx context.Context, p []byte, from int) (api.Receip
 	}
 	if err := n.awaitQuiet(ctx); err != nil {
 		return n.failedWrite(err, done, len(p)), false
+	}
+	if n.putBack() {
+		return n.alone(ctx)
 	}
 	n.stage(journal.StageEntered)
 	n.wrote = true

@@ -117,6 +117,54 @@ func TestRestoredMessageIsCleared(t *testing.T) {
 	})
 }
 
+// An agent that puts that message back only when the next one is being typed gets it alone, too;
+// one that does not let its composer be cleared gets no Enter.
+func TestRestoredLate(t *testing.T) {
+	clear := strings.Repeat("\x15", 5) // two messages of a line
+	for name, c := range map[string]struct {
+		clears bool
+		typed  string
+		want   api.Receipt
+	}{
+		"cleared": {true, "the first way\ranother way" + clear + "another way\r",
+			api.Receipt{State: api.Submitted, Typed: true, Changed: "an earlier unsubmitted message was cleared"}},
+		"not cleared": {false, "the first way\ranother way" + strings.Repeat(clear, clearTries),
+			api.Receipt{State: api.Drafted, Typed: true, Detail: "typed, not submitted: the message of the interrupted turn is in front of it"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				late := false
+				f := newFake(t, func(typed string) string {
+					switch {
+					case typed == clear && c.clears:
+						return "\r\x1b[K> "
+					case typed == clear:
+						return ""
+					case late && typed == "another way":
+						late = false
+						return "the first way" + typed
+					}
+					return echoes(typed)
+				})
+				f.program.Composer.Clear = []string{"C-u"}
+				ns := New(f)
+				if rec, err := ns.Once(t.Context(), api.NudgeRequest{ID: "1", Text: "the first way"}); err != nil || rec.State != api.Submitted {
+					t.Fatalf("%+v, %v", rec, err)
+				}
+				f.Lock()
+				ns.Interrupted()
+				f.Unlock()
+				f.show("\x1b[2J\x1b[H> ")
+				late = true
+				rec, err := ns.Once(t.Context(), api.NudgeRequest{ID: "2", Text: "another way"})
+				if err != nil || rec != c.want || f.typed != c.typed {
+					t.Errorf("%+v, %v; typed %q; it shows %q", rec, err, f.typed, f.term.ScreenText())
+				}
+			})
+		})
+	}
+}
+
 // A message without an interrupt does not end the turn.
 func TestNudgeEndsNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

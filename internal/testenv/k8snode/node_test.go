@@ -120,6 +120,7 @@ func abandon(ctx context.Context, t *testing.T) []int {
 	}
 	n.create(ctx, t, "abandoned", pauseImage)
 	n.await(ctx, t, "abandoned", "Running")
+	n.service.drop()
 	if err := n.lock.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -141,8 +142,12 @@ func traces(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	addresses, err := output(t.Context(), "", "ip", "-o", "address", "show", "dev", "lo")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "mounts:\n%s\nlinks: %v\ncgroups: %v\nnamespaces: %v\nresults: %v\n", mounts, links, cgroups(), namespaces(), results)
+	fmt.Fprintf(&b, "mounts:\n%s\nlinks: %v\naddresses: %s\ncgroups: %v\nnamespaces: %v\nresults: %v\n", mounts, links, addresses, cgroups(), namespaces(), results)
 	for _, name := range kernelSettings {
 		value, _ := os.ReadFile("/proc/sys/" + name) // not every kernel has each
 		fmt.Fprintf(&b, "%s = %s", name, value)

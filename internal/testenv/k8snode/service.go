@@ -18,8 +18,9 @@ type service struct {
 	api      string
 	running  sync.WaitGroup
 
-	mu   sync.Mutex
-	open map[net.Conn]bool
+	mu     sync.Mutex
+	open   map[net.Conn]bool
+	closed bool
 }
 
 // serve adds the address and accepts its connections.
@@ -57,7 +58,9 @@ func (s *service) pass(client net.Conn) {
 	ends := []net.Conn{client, server}
 	s.mu.Lock()
 	for _, c := range ends {
-		s.open[c] = true
+		if s.open[c] = true; s.closed {
+			_ = c.Close()
+		}
 	}
 	s.mu.Unlock()
 	var both sync.WaitGroup
@@ -79,14 +82,20 @@ func (s *service) pass(client net.Conn) {
 
 // close ends the connections and removes the address.
 func (s *service) close() error {
+	s.drop()
+	return removeServiceAddress(context.Background())
+}
+
+// drop ends the connections, as the end of this process does.
+func (s *service) drop() {
 	_ = s.listener.Close() // nothing waits in it
 	s.mu.Lock()
+	s.closed = true
 	for c := range s.open {
 		_ = c.Close()
 	}
 	s.mu.Unlock()
 	s.running.Wait()
-	return removeServiceAddress(context.Background())
 }
 
 func removeServiceAddress(ctx context.Context) error {

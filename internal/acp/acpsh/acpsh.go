@@ -1,6 +1,7 @@
 package acpsh
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -30,7 +31,8 @@ type agent struct {
 	line string
 	conn *acp.AgentSideConnection
 
-	once sync.Once // the client knows the session
+	once  sync.Once     // the client knows the session
+	taken chan struct{} // a prompt was taken
 
 	mu      sync.Mutex
 	session acp.SessionId
@@ -56,10 +58,11 @@ func Main(args []string) int {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 	a := &agent{
 		line:   args[1],
+		taken:  make(chan struct{}, 4096),
 		config: map[acp.SessionConfigId]acp.SessionConfigValueId{"mode": "ask", "model": "small"},
 	}
 	ended := make(chan int, 1)
-	a.conn = acp.NewAgentSideConnection(a, opener{a, ended}, os.Stdin)
+	a.conn = acp.NewAgentSideConnection(a, opener{a, ended}, &inOrder{lines: bufio.NewReader(os.Stdin), taken: a.taken})
 	a.conn.SetLogger(slog.New(slog.DiscardHandler))
 	for {
 		select {
@@ -207,6 +210,10 @@ func (a *agent) Cancel(context.Context, acp.CancelNotification) error {
 
 // Prompt is one turn.
 func (a *agent) Prompt(_ context.Context, r acp.PromptRequest) (acp.PromptResponse, error) {
+	select {
+	case a.taken <- struct{}{}:
+	default: // nobody has cancelled anything for long
+	}
 	if os.Getenv("ACPSH") == "late" {
 		return acp.PromptResponse{}, acp.NewAuthRequired(nil)
 	}
